@@ -108,4 +108,4 @@ from flare.http.client.connect.shared_pool import ConnectionLimits, PoolFigures
 from flare.http.client.transfers import TransferMethods
 from flare.http.client.message.verbs import RequestMethods
 from flare.http.exchange.idle_pool import PoolLimits
-from flare.http.exchange.retry_budget import RetryBudget
+from flare.http.exchange.retry_rules import RetryBudget

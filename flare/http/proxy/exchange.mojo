@@ -26,7 +26,7 @@ from flare.http.client.exchange.http2_flight import (
     Http2Flight,
     StreamAnswer,
 )
-from flare.http.exchange.http1_request import reason_of
+from flare.http.exchange.forwarded_request import reason_of
 from flare.http.exchange.request_phase import (
     RequestEvent,
     RequestPhase,

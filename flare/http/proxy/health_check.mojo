@@ -8,7 +8,7 @@ from flare.http.client.exchange.connect_context import ConnectContext
 from flare.http.client.connect.error import ClientError
 from flare.http.client.exchange.http2_flight import Http2Flight
 from flare.http.client.exchange.http2_link import Http2Link
-from flare.http.exchange.http1_request import Http1Request
+from flare.http.exchange.forwarded_request import Http1Request
 from flare.http.exchange.request_phase import RequestEvent
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.h1.serialiser import RequestFraming, RequestStart

@@ -7,7 +7,7 @@ framing that was judged here.
 
 from flare.bytes.checked import *
 from flare.bytes.copy import text_of
-from flare.http.exchange.http2_request import Http2Request
+from flare.http.exchange.forwarded_request import Http2Request
 from flare.http.exchange.outgoing_request import LENT_LEN_MIN, Supply
 from flare.http.h1.serialiser import (
     RequestFraming,

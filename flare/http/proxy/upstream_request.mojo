@@ -4,8 +4,11 @@ it."""
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.client.exchange.http2_flight import Http2Flight
-from flare.http.exchange.http1_request import Http1Request, READ_LEN
-from flare.http.exchange.http2_request import Http2Request
+from flare.http.exchange.forwarded_request import (
+    Http1Request,
+    Http2Request,
+    READ_LEN,
+)
 from flare.http.exchange.idle_pool import keep_alive_ms
 from flare.http.exchange.request_phase import RequestEvent
 from flare.http.exchange.retry_rules import is_idempotent

@@ -9,7 +9,7 @@ from flare.http.client.exchange.http2_flight import (
     StreamFate,
     StreamUse,
 )
-from flare.http.exchange.http2_request import Http2Request
+from flare.http.exchange.forwarded_request import Http2Request
 from flare.http.exchange.outgoing_request import RequestStream
 from flare.http.exchange.retry_rules import AttemptEnd
 from flare.http.h1.serialiser import RequestStart

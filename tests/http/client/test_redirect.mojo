@@ -4,8 +4,9 @@
 from flare.http.client.connect.error import ClientError, Phase, RedirectRefused
 from flare.http.client.message.redirect import (
     RequestOrigin,
-    drop_content_fields,
+    CONTENT_FIELDS,
     drop_credentials,
+    drop_fields,
     has_location,
     is_redirect,
     location_of,
@@ -214,7 +215,7 @@ def test_what_stays_behind() raises:
         "Content-Type: text/x\nContent-Encoding: gzip\nX-Own: z\n",
     )
     headers = _headers()
-    drop_content_fields(headers)
+    drop_fields(headers, CONTENT_FIELDS)
     assert_equal(
         String(headers),
         "Authorization: Basic x\nCOOKIE: a=b\nproxy-authorization: y\nHost: h\nX-Own: z\n",
@@ -241,5 +242,5 @@ def test_what_is_said_of_content_goes_with_it() raises:
         "Trailer",
     ]:
         headers.set(name, "x")
-    drop_content_fields(headers)
+    drop_fields(headers, CONTENT_FIELDS)
     assert_equal(String(headers), "")

@@ -31,7 +31,7 @@ from flare.http.client.message.retry_policy import (
     RetryEnd,
     RetryPolicy,
 )
-from flare.http.exchange.retry_budget import RetryBudget
+from flare.http.exchange.retry_rules import RetryBudget
 from flare.http.message.header_map import HeaderMap
 from flare.net.error import Timeout
 from flare.url.url import Url

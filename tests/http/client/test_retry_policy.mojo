@@ -26,8 +26,11 @@ from flare.http.client.message.retry_policy import (
     RetryPolicy,
     retry_after_ms,
 )
-from flare.http.exchange.retry_budget import RetryBudget
-from flare.http.exchange.retry_rules import AttemptEnd, EndedAttempt
+from flare.http.exchange.retry_rules import (
+    AttemptEnd,
+    EndedAttempt,
+    RetryBudget,
+)
 from flare.http.message.header_map import HeaderMap
 from flare.net.error import NetworkErrorKind, Timeout
 from flare.tls.error import CertificateExpired, ClosedEarly, TlsErrorKind

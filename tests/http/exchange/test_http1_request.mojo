@@ -3,7 +3,7 @@ the server gets is the request, and what comes back is its response alone."""
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.exchange.http1_request import Http1Request
+from flare.http.exchange.forwarded_request import Http1Request
 from flare.http.exchange.outgoing_request import OctetStream, Supply
 from flare.http.exchange.request_phase import RequestEvent
 from flare.http.h1.field_section import HeadLimits

@@ -2,8 +2,7 @@
 what the server gets is the content, its end, and the trailers, once each."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.exchange.http1_request import Http1Request
-from flare.http.exchange.http2_request import Http2Request
+from flare.http.exchange.forwarded_request import Http1Request, Http2Request
 from flare.http.exchange.outgoing_request import (
     KEPT_LEN_MAX,
     PIECE_LEN,

@@ -1,6 +1,6 @@
 """How many repetitions there may be: a bucket, and a share of a window."""
 
-from flare.http.exchange.retry_budget import RESERVE_MAX, RetryBudget
+from flare.http.exchange.retry_rules import RESERVE_MAX, RetryBudget
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 

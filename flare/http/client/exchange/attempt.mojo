@@ -7,7 +7,7 @@ with many) calls `step` and does what it says.
 from flare.bytes.buffer import Buffer
 from flare.http.client.connect.error import ClientError, Phase
 from flare.http.client.connect.connection import ClientConnection
-from flare.http.exchange.http1_request import fill
+from flare.http.exchange.forwarded_request import fill
 from flare.http.exchange.outgoing_request import OutgoingRequest
 from flare.http.exchange.request_phase import (
     RequestEvent,

@@ -85,13 +85,6 @@ struct TransferMeter(Defaultable, TrivialRegisterPassable):
     """How much of the response's content has come, in bytes."""
 
 
-def _upload_len(request: PreparedRequest) -> Int:
-    """Tells how long the request's content is; -1 if that is not known."""
-    if request.upload.is_streamed:
-        return request.upload.content_len
-    return request.body.content_len()
-
-
 def _tell[
     P: TransferProgress
 ](
@@ -103,9 +96,10 @@ def _tell[
     try:
         if sent_len != meter.sent_len:
             meter.sent_len = sent_len
-            progress.on_progress(
-                Transfer(True, sent_len, _upload_len(task.request))
-            )
+            var total_len = task.request.upload.content_len
+            if not task.request.upload.is_streamed:
+                total_len = task.request.body.content_len()
+            progress.on_progress(Transfer(True, sent_len, total_len))
     except error:
         raise ClientError(task.phase(), SourceFailed, String(error))
     try:

@@ -24,9 +24,10 @@ from flare.http.client.connect.proxy import (
 )
 from flare.http.client.message.redirect import (
     RequestOrigin,
-    drop_cache_conditions,
-    drop_content_fields,
+    CACHE_CONDITIONS,
+    CONTENT_FIELDS,
     drop_credentials,
+    drop_fields,
     has_location,
     is_redirect,
     location_of,
@@ -433,7 +434,7 @@ struct PreparedRequest(Movable):
         # What is dropped below is of the request's own fields.
         self.undo_hooks()
         if self.is_validation:
-            drop_cache_conditions(self.headers)
+            drop_fields(self.headers, CACHE_CONDITIONS)
             self.is_validation = False
         var method = redirected_method(response.status, self.method)
         if method != self.method:
@@ -441,7 +442,7 @@ struct PreparedRequest(Movable):
             self.body = RequestBody()
             self.upload = Upload()
             self.expects_continue = False
-            drop_content_fields(self.headers)
+            drop_fields(self.headers, CONTENT_FIELDS)
         elif self.has_lost_content(sent_len):
             raise ClientError(
                 Phase.REDIRECT,

@@ -360,7 +360,16 @@ struct ConnectionClaim(Movable):
         elif self._deadline.left_ms() == 0:
             self._leave(is_late=True)
             self._number = _NOWHERE
-            raise _late(self._deadline.timeout_ms)
+            raise ClientError(
+                Phase.QUEUE,
+                Timeout,
+                String(
+                    "no connection came free within ",
+                    self._deadline.timeout_ms,
+                    " ms; ConnectionLimits.queue_timeout_ms allows more, and",
+                    " max_per_host or max_connections more connections",
+                ),
+            )
         return grant^
 
     def _queue(mut self, may_reuse: Bool) raises ClientError:
@@ -395,19 +404,6 @@ struct ConnectionClaim(Movable):
         """Tells for how many milliseconds it may be left alone, negative for
         ever, if the request has to be over at `total`."""
         return shorter(self._deadline.left_ms(), total.left_ms())
-
-
-def _late(timeout_ms: Int) -> ClientError:
-    return ClientError(
-        Phase.QUEUE,
-        Timeout,
-        String(
-            "no connection came free within ",
-            timeout_ms,
-            " ms; ConnectionLimits.queue_timeout_ms allows more, and",
-            " max_per_host or max_connections more connections",
-        ),
-    )
 
 
 struct IdleConnection(Lendable):

@@ -10,12 +10,17 @@ from flare.url.url import Url
 comptime _CREDENTIAL_FIELDS = StaticString(
     "authorization cookie proxy-authorization host"
 )
-comptime _CONTENT_FIELDS = StaticString(
+comptime CONTENT_FIELDS = StaticString(
     "content-type content-encoding content-language content-location"
     " content-length content-range content-digest repr-digest digest"
     " last-modified trailer expect"
 )
-comptime _CACHE_CONDITIONS = StaticString("if-none-match if-modified-since")
+"""What describes content that is left behind (RFC 9110 sections 15.4, 14.5 and
+6.6.2, RFC 9530 for digests)."""
+
+comptime CACHE_CONDITIONS = StaticString("if-none-match if-modified-since")
+"""What a cache asks the URL that it has a response of, and no other one (RFC 9110
+section 15.4)."""
 
 
 @fieldwise_init
@@ -185,25 +190,7 @@ def drop_credentials(mut headers: HeaderMap):
 
     Source: RFC 9110 section 15.4, RFC 6265 section 8.6 for cookies.
     """
-    _drop(headers, _CREDENTIAL_FIELDS)
-
-
-def drop_content_fields(mut headers: HeaderMap):
-    """Takes off those of a request's own fields that describe content that is
-    left behind.
-
-    Source: RFC 9110 sections 15.4, 14.5 and 6.6.2, RFC 9530 for digests.
-    """
-    _drop(headers, _CONTENT_FIELDS)
-
-
-def drop_cache_conditions(mut headers: HeaderMap):
-    """Takes off what a cache asks the URL that it has a response of, before
-    another one is asked.
-
-    Source: RFC 9110 section 15.4.
-    """
-    _drop(headers, _CACHE_CONDITIONS)
+    drop_fields(headers, _CREDENTIAL_FIELDS)
 
 
 def is_credential(name: StringSpan) -> Bool:
@@ -215,6 +202,6 @@ def is_credential(name: StringSpan) -> Bool:
     return False
 
 
-def _drop(mut headers: HeaderMap, names: StaticString):
+def drop_fields(mut headers: HeaderMap, names: StaticString):
     for name in names.split(" "):
         _ = headers.remove(name)

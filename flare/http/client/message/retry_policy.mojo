@@ -2,13 +2,13 @@
 """
 
 from flare.bytes.checked import *
-from flare.http.exchange.retry_budget import RetryBudget
 from flare.http.exchange.retry_rules import (
     AttemptEnd,
     EndedAttempt,
     RetryDecision,
     RetryRules,
     decide_retry,
+    RetryBudget,
 )
 from flare.http.message.date import parse_retry_after
 from flare.http.message.header_map import HeaderMap

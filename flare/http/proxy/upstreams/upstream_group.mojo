@@ -2,8 +2,11 @@
 
 from flare.bytes.checked import *
 from flare.bytes.never import NEVER
-from flare.http.exchange.retry_budget import RetryBudget
-from flare.http.exchange.retry_rules import DECISION_COUNT, RetryDecision
+from flare.http.exchange.retry_rules import (
+    DECISION_COUNT,
+    RetryBudget,
+    RetryDecision,
+)
 from flare.http.proxy.upstreams.group_config import Balance, GroupConfig
 from flare.http.proxy.upstreams.member import Member, MemberFigures, MemberPhase
 from flare.http.proxy.upstreams.member_health import MemberHealth
