@@ -1,7 +1,7 @@
 # A method that is a slip of the pen.
 #
 # The build fails with:
-#   route: '/users': unregistered method
+#   route: '/users': unregistered method; write a registered one in its own letters, such as GET, or register `all` and ask req.method_name
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response

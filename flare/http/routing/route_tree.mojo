@@ -79,8 +79,11 @@ struct RouteTree(Movable):
         or another one matches the same paths for the same method; it names the
         patterns."""
         if method == Method.OTHER.number:
-            raise RouteError(
-                Text().add("'").add(pattern).add("': unregistered method").end()
+            raise _error(
+                pattern,
+                "unregistered method; write a registered one in its own"
+                " letters, such as GET, or register `all` and ask"
+                " req.method_name",
             )
         var segments = parse_pattern(pattern)
         var standing = self._standing(method, segments)
@@ -419,10 +422,13 @@ def _parse_segment(
                     "':' and '*' stand at the start of a segment only",
                 )
         # Other routers' spelling would be a text that no request has.
-        if octets.at(0) == 123 and octets.at(len(octets) - 1) == 125:
+        var last = octets.at(len(octets) - 1)
+        var is_braced = octets.at(0) == 123 and last == 125
+        if is_braced or (octets.at(0) == 60 and last == 62):
             raise _error(
                 pattern,
-                "write ':name' for '{name}', and '*name' for all that is left",
+                "write ':name' for '{name}' or '<name>', and '*name' for all"
+                " that is left",
             )
         return Segment(SEGMENT_STATIC, String(part))
     var name = String(StringSpan(unsafe_from_utf8=octets.after(1)))

@@ -58,11 +58,32 @@ def test_refuses_and_names_the_pattern() raises:
         "/{id}",
         "/a/{path...}/",
         "/{*rest}",
+        "/<id>",
     ]
     for row in rows:
         var outcome = _outcome(row)
         assert_true(
             outcome.startswith(String("error: route: '", row, "': ")), outcome
+        )
+
+
+def test_an_unregistered_method_is_refused_with_what_to_do() raises:
+    # RFC 9110 section 9.1: method names are case-sensitive.
+    for name in ["PURGE", "get", "GTE", ""]:
+        var told = String()
+        var tree = RouteTree()
+        try:
+            _ = tree.add(Method(StringSpan(name)).number, "/cache")
+        except error:
+            told = String(error)
+        assert_equal(
+            told,
+            (
+                "route: '/cache': unregistered method; write a registered one"
+                " in its own letters, such as GET, or register `all` and ask"
+                " req.method_name"
+            ),
+            name,
         )
 
 
