@@ -137,7 +137,8 @@ struct RequireBasicAuth[H: Handler, C: PasswordCheck](Layer):
         """Lets the inner handler answer those who may enter.
 
         Returns:
-            The response, or 401.
+            The response; 401 without credentials that are good, or with more
+            than one Authorization field.
 
         Raises:
             Error: What the inner handler or the check raises.
@@ -191,8 +192,17 @@ def policy_behind[
     return policy
 
 
-def _credentials(req: Request) -> Optional[BasicCredentials]:
+def _find_authorization(req: Request) -> Int:
+    """Finds the Authorization field; -1 if there is none, or several: whose word
+    holds is then a matter of who reads them (RFC 9110 section 5.3)."""
     var index = req.headers.find("authorization")
+    if index >= 0 and req.headers.find("authorization", index + 1) >= 0:
+        return -1
+    return index
+
+
+def _credentials(req: Request) -> Optional[BasicCredentials]:
+    var index = _find_authorization(req)
     if index < 0:
         return None
     return parse_basic(req.headers.value_bytes(index))
@@ -298,13 +308,14 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
         """Lets the inner handler answer those who may enter.
 
         Returns:
-            The response; 401 without a token or with one that is not good, 400
-            with a malformed one (RFC 6750 section 3.1).
+            The response; 401 without a token, with one that is not good, or
+            with more than one Authorization field; 400 with a malformed one
+            (RFC 6750 section 3.1).
 
         Raises:
             Error: What the inner handler or the check raises.
         """
-        var index = req.headers.find("authorization")
+        var index = _find_authorization(req)
         if index < 0 or not has_scheme(
             req.headers.value_bytes(index), "bearer"
         ):
@@ -329,7 +340,7 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
         Returns:
             What the inner handler says, or that the head is enough.
         """
-        var index = req.headers.find("authorization")
+        var index = _find_authorization(req)
         if index < 0:
             return RequestPolicy.by_head()
         var token = parse_bearer(req.headers.value_bytes(index))

@@ -120,6 +120,27 @@ def test_bearer() raises:
     assert_equal(client.send(request^).text(), "ci")
 
 
+def test_two_authorization_fields_are_none() raises:
+    """RFC 9110 section 5.3: it is no list, and others may read the other one."""
+    var by_name = TestClient(
+        RequireBasicAuth(FnHandler(_who), KnownUsers("ann", "secret"))
+    )
+    var by_token = TestClient(
+        RequireBearerAuth(FnHandler(_who), KnownToken("good", "ci"))
+    )
+    for is_first in [True, False]:
+        var ann = ClientRequest("GET", "/")
+        var other = ClientRequest("GET", "/")
+        var fields: List[String] = ["Basic YW5uOnNlY3JldA==", "Basic eDp5"]
+        var tokens: List[String] = ["Bearer good", "Bearer bad"]
+        for index in range(2):
+            var place = index if is_first else 1 - index
+            ann.headers.append("Authorization", fields[place])
+            other.headers.append("Authorization", tokens[place])
+        assert_equal(by_name.send(ann^).status.code, 401)
+        assert_equal(by_token.send(other^).status.code, 401)
+
+
 def test_realm_between_quotes() raises:
     for realm in ['a"b', "a\\b"]:
         with assert_raises(contains="without quotes"):
