@@ -5,6 +5,9 @@
         return fetch_later(req, client, request^, shown)
 """
 
+from flare.bytes.checked import *
+from flare.bytes.erased import Erased, ErasedBox
+from flare.bytes.padding import Padding
 from flare.bytes.text import Text
 from flare.http.client.connect.error import (
     BadRequest,
@@ -14,26 +17,6 @@ from flare.http.client.connect.error import (
     PoolExhausted,
     bad_request,
 )
-from flare.http.client.message.request import ClientRequest
-from flare.http.client.message.response import ClientResponse, SendResult
-from flare.http.client.shared_client import SharedClient
-from flare.http.message.body import Body
-from flare.http.message.header_map import HeaderMap
-from flare.http.message.request import Request
-from flare.http.message.response import Response, internal_error
-from flare.http.handler.failure import refusal
-from flare.http.handler.later import (
-    deferred_call,
-    later,
-    owns_all,
-    Completion,
-    Errand,
-)
-from flare.net.error import Timeout
-from flare.sys.log import log_line
-from std.memory import ArcPointer
-from flare.bytes.checked import *
-from flare.bytes.padding import Padding
 from flare.http.client.exchange.loop_calls import (
     NO_CALL,
     CallUser,
@@ -42,8 +25,25 @@ from flare.http.client.exchange.loop_calls import (
     settle,
     start_call,
 )
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ClientResponse, SendResult
+from flare.http.client.shared_client import SharedClient
+from flare.http.handler.failure import refusal
+from flare.http.handler.later import (
+    deferred_call,
+    later,
+    owns_all,
+    Completion,
+    Errand,
+)
+from flare.http.message.body import Body
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.request import Request
+from flare.http.message.response import Response, internal_error
+from flare.net.error import Timeout
 from flare.runtime.worker_loop import WorkerLoop
-from flare.bytes.erased import Erased, ErasedBox
+from flare.sys.log import log_line
+from std.memory import ArcPointer
 
 comptime _STATUS_MAX = 599
 # The largest status of a class that there is (RFC 9110 section 15).

@@ -5,16 +5,16 @@ from flare.http.client.connect.connection import (
     ConnectionSlot,
     Endpoint,
 )
+from flare.http.client.connect.shared_pool import ConnectionLimits
+from flare.http.client.connect.transport import Transport
 from flare.http.client.exchange.shared_connections import (
     IdleConnection,
     SharedConnections,
 )
-from flare.http.client.connect.shared_pool import ConnectionLimits
-from flare.http.client.connect.transport import Transport
 from flare.http.exchange.idle_pool import PoolLimits
 from flare.net.raw_socket import RawSocket
-from std.memory import OwnedPointer
 from tests.support.assertions import assert_equal, assert_false, assert_true
+from std.memory import OwnedPointer
 
 
 def _to() -> Endpoint:

@@ -1,21 +1,21 @@
 """What a client remembers of servers, without sockets."""
 
-from flare.http.client.message.config import ClientConfig
 from flare.http.client.connect.connection import ClientConnection, Endpoint
-from flare.http.client.exchange.state import ClientState
+from flare.http.client.connect.transport import Transport
 from flare.http.client.exchange.http2_link import Http2Link
 from flare.http.client.exchange.shared_connections import (
     ConnectionClaim,
     IdleConnection,
 )
-from flare.http.client.connect.transport import Transport
+from flare.http.client.exchange.state import ClientState
+from flare.http.client.message.config import ClientConfig
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import coarse_monotonic_ms
 from flare.tcp.stream import TcpListener, TcpStream
-from std.memory import ArcPointer, OwnedPointer
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
+from std.memory import ArcPointer, OwnedPointer
 
 
 def test_a_server_may_speak_http2_from_now_on() raises:

@@ -14,9 +14,9 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.trailers import Trailers
 from flare.sys.errno import EAGAIN, EPIPE
-from std.memory import OwnedPointer
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.request_log import drain_into
+from std.memory import OwnedPointer
 
 
 struct _Wire(OctetStream):

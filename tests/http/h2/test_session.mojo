@@ -4,7 +4,6 @@ brackets is the rule of `Http2Rule` that ended the connection."""
 from flare.http.h2.connection_state import Http2Role
 from flare.http.h2.error import Http2Rule
 from flare.http.h2.field_section import Http2FieldSection
-from std.memory import OwnedPointer
 from tests.support.assertions import assert_equal
 from tests.support.h2_log import Frames, Http2Log
 from tests.support.h2_rows import (
@@ -14,6 +13,7 @@ from tests.support.h2_rows import (
     SessionRow,
     run_rows,
 )
+from std.memory import OwnedPointer
 
 
 def test_requests() raises:

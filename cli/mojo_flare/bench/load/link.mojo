@@ -1,9 +1,9 @@
 """One connection of the load: opened when a request needs it, then kept."""
 
-from flare.http.client.exchange.attempt import Attempt, Step
-from flare.http.client.connect.error import ClientError, Phase
 from flare.http.client.connect.connection import ClientConnection
+from flare.http.client.connect.error import ClientError, Phase
 from flare.http.client.connect.transport import Transport
+from flare.http.client.exchange.attempt import Attempt, Step
 from flare.http.exchange.outgoing_request import Supply
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.serialiser import RequestFraming
@@ -12,8 +12,8 @@ from flare.net.error import NetworkError
 from flare.runtime import Interest, Reactor
 from flare.sys.errno import EAGAIN
 from flare.sys.sockets.socket_option import SocketOption
-from std.memory import OwnedPointer
 from target import Target
+from std.memory import OwnedPointer
 
 comptime _LIMITS = HeadLimits(8_192, 32_768, 200)
 comptime _CLOSED = UInt8(0)

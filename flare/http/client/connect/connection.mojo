@@ -1,15 +1,15 @@
 """Connections, where they lead, and the right to have one more of them open."""
 
+from flare.bytes.checked import *
+from flare.bytes.erased import Erased, ErasedBox
 from flare.http.client.connect.error import BadUrl, ClientError, Phase
 from flare.http.client.connect.exchange_facts import ConnectionInfo
 from flare.http.client.connect.transport import Transport
-from flare.url.percent import percent_decode_lenient
-from flare.url.url import Url
 from flare.sys.errno import EAGAIN
 from flare.sys.signal import process_id
-from flare.bytes.checked import *
+from flare.url.percent import percent_decode_lenient
+from flare.url.url import Url
 from std.memory import ArcPointer
-from flare.bytes.erased import Erased, ErasedBox
 
 
 struct ClientConnection(Movable):

@@ -18,9 +18,8 @@ Who drives it (a blocking call, or a reactor with many) waits for the
 
 from flare.bytes.checked import *
 from flare.dns.resolve import Resolving
-from flare.http.client.exchange.timeout_policy import shorter, total_error
-from flare.http.client.message.config import ClientConfig
-from flare.http.client.exchange.connect_context import ConnectContext
+from flare.http.client.connect.auth import challenge_schemes
+from flare.http.client.connect.connection import ClientConnection, Endpoint
 from flare.http.client.connect.digest import DigestTurn, DigestChallenge
 from flare.http.client.connect.error import (
     ClientError,
@@ -33,8 +32,6 @@ from flare.http.client.connect.exchange_facts import (
     ConnectionInfo,
     ConnectTimes,
 )
-from flare.http.client.connect.connection import ClientConnection, Endpoint
-from flare.http.client.exchange.prepared_request import PreparedRequest
 from flare.http.client.connect.proxy import Proxy, ProxyScheme
 from flare.http.client.connect.socks import (
     SOCKS_STEP_LEN_MAX,
@@ -44,6 +41,19 @@ from flare.http.client.connect.socks import (
     socks_destination,
 )
 from flare.http.client.connect.transport import Transport
+from flare.http.client.exchange.attempt import Attempt, Step
+from flare.http.client.exchange.connect_context import ConnectContext
+from flare.http.client.exchange.prepared_request import PreparedRequest
+from flare.http.client.exchange.timeout_policy import shorter, total_error
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.message.response import copy_fields
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.serialiser import (
+    RequestFraming,
+    RequestStart,
+    write_request_head,
+)
+from flare.http.message.header_map import HeaderMap
 from flare.net.error import ConnectionTimeout, Timeout
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
@@ -56,16 +66,6 @@ from flare.tls.session import TlsSession
 from flare.unix.stream import UnixStream
 from flare.unix.unix_addr import UnixAddr
 from std.memory import ArcPointer, OwnedPointer
-from flare.http.client.exchange.attempt import Attempt, Step
-from flare.http.client.connect.auth import challenge_schemes
-from flare.http.client.message.response import copy_fields
-from flare.http.h1.field_section import HeadLimits
-from flare.http.h1.serialiser import (
-    RequestFraming,
-    RequestStart,
-    write_request_head,
-)
-from flare.http.message.header_map import HeaderMap
 
 comptime UNIX_PAUSE_MS = 10
 """How long to wait before a listener whose queue was full is asked again, in

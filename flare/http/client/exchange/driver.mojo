@@ -1,23 +1,23 @@
 """Who waits for one request: a blocking call."""
 
-from flare.http.client.message.request import (
-    NoProgress,
-    Transfer,
-    TransferProgress,
-)
 from flare.bytes.checked import *
-from flare.http.client.exchange.attempt import PIECE_LEN
 from flare.http.client.connect.error import (
     ClientError,
     Phase,
     SinkFailed,
     SourceFailed,
 )
+from flare.http.client.exchange.attempt import PIECE_LEN
 from flare.http.client.exchange.prepared_request import PreparedRequest
-from flare.http.client.message.response import ClientResponse
 from flare.http.client.exchange.state import ClientState
 from flare.http.client.exchange.task import RequestTask
 from flare.http.client.exchange.task_phase import TaskEvent, TaskProgress
+from flare.http.client.message.request import (
+    NoProgress,
+    Transfer,
+    TransferProgress,
+)
+from flare.http.client.message.response import ClientResponse
 from flare.io.stream import Readable, Writable
 from flare.net.error import NetworkError
 from flare.sys.errno import EINTR, OsError

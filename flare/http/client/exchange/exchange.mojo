@@ -1,18 +1,22 @@
 """What goes from a request into its attempt, header fields and content, and from
 the attempt into the response."""
 
-from flare.http.client.exchange.attempt import PIECE_LEN, Attempt, Step
-from flare.http.client.message.config import ClientConfig
+from flare.bytes.ascii import equals_ignore_case, hex_text
+from flare.bytes.buffer import Buffer
+from flare.bytes.hash import sha256
+from flare.http.client.connect.connection import ClientConnection
 from flare.http.client.connect.error import (
     ClientError,
     SourceFailed,
     bad_request,
 )
-from flare.http.client.connect.connection import ClientConnection
+from flare.http.client.exchange.attempt import PIECE_LEN, Attempt, Step
 from flare.http.client.exchange.prepared_request import (
     PreparedRequest,
     UNKNOWN_LEN,
 )
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.message.redirect import RequestOrigin, is_credential
 from flare.http.client.message.response import (
     ContentUse,
     ResponseBuilder,
@@ -20,15 +24,11 @@ from flare.http.client.message.response import (
     url_without_credentials,
 )
 from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.serialiser import RequestStart, write_request_head
+from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.trailers import Trailers
 from flare.sys.clock import monotonic_ns
 from std.memory import OwnedPointer
-from flare.bytes.ascii import equals_ignore_case, hex_text
-from flare.bytes.hash import sha256
-from flare.http.client.message.redirect import RequestOrigin, is_credential
-from flare.http.message.header_map import HeaderError, HeaderMap
-from flare.bytes.buffer import Buffer
-from flare.http.h1.serialiser import RequestStart, write_request_head
 
 
 def begin_attempt(

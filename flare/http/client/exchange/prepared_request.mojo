@@ -1,10 +1,9 @@
 """A request on its way through redirections and repetitions."""
 
-from flare.http.client.exchange.attempt import Attempt
-from flare.http.client.exchange.timeout_policy import TimeoutPolicy
+from flare.bytes.checked import *
 from flare.http.client.connect.auth import Credentials
 from flare.http.client.connect.cancel import CancelToken
-from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.connection import Endpoint
 from flare.http.client.connect.digest import DigestTurn
 from flare.http.client.connect.error import (
     BadRequest,
@@ -14,14 +13,16 @@ from flare.http.client.connect.error import (
     TooManyRedirects,
     bad_request,
 )
-from flare.http.client.message.hooks import OutgoingAttempt, HookRun
-from flare.http.client.connect.connection import Endpoint
 from flare.http.client.connect.proxy import (
     choose_proxy,
     credentials_of,
     Proxy,
     user_of,
 )
+from flare.http.client.exchange.attempt import Attempt
+from flare.http.client.exchange.timeout_policy import TimeoutPolicy
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.message.hooks import OutgoingAttempt, HookRun
 from flare.http.client.message.redirect import (
     RequestOrigin,
     CACHE_CONDITIONS,
@@ -50,6 +51,7 @@ from flare.http.client.message.response import (
     ResponseStory,
     url_without_credentials,
 )
+from flare.http.client.message.retry_policy import RetryPlan
 from flare.http.exchange.retry_rules import (
     AttemptEnd,
     EndedAttempt,
@@ -58,12 +60,10 @@ from flare.http.exchange.retry_rules import (
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.header_map import HeaderMap
 from flare.trace.core.propagation import set_trace_fields
+from flare.trace.core.span import TraceSpan
 from flare.trace.core.span_data import SpanKind
 from flare.url.url import Url
-from flare.bytes.checked import *
 from std.memory import ArcPointer, OwnedPointer
-from flare.http.client.message.retry_policy import RetryPlan
-from flare.trace.core.span import TraceSpan
 
 comptime UNKNOWN_LEN = -1
 """Length of streamed content that is not known."""

@@ -5,15 +5,16 @@ from flare.bytes.checked import *
 from flare.bytes.copy import text_of
 from flare.compress.content_coding import ContentCoding
 from flare.compress.error import CompressError, CompressErrorKind
-from flare.http.client.message.config import ClientConfig
 from flare.http.client.connect.error import (
     BadContent,
     ClientError,
     Phase,
     ResponseTooLarge,
 )
-from flare.http.client.message.error_status import status_error
 from flare.http.client.connect.exchange_facts import ExchangeFacts
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.message.error_status import status_error
+from flare.http.client.message.retry_policy import RetryEnd
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import Body
 from flare.http.message.charset import decode_text
@@ -24,12 +25,11 @@ from flare.http.message.content_coding import (
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.media_type import MediaType
-from flare.http.message.status import Status
-from flare.url.url import Url
 from flare.http.message.request import Version
+from flare.http.message.status import Status
 from flare.json.value import JsonValue, parse
+from flare.url.url import Url
 from std.memory import ArcPointer
-from flare.http.client.message.retry_policy import RetryEnd
 
 
 struct ClientResponse(Movable):
