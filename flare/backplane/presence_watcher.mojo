@@ -1,6 +1,6 @@
 """What is told of members that come and go."""
 
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 
 
 @fieldwise_init
@@ -69,18 +69,13 @@ def _tell[W: PresenceWatcher](watcher: Erased, change: PresenceChange):
 struct AnyPresenceWatcher(Movable):
     """Owns a watcher of any type."""
 
-    # SAFETY: owned; the functions were made for its type.
-    var _watcher: Erased
+    # SAFETY: the functions were made for its type.
+    var _watcher: ErasedBox
     var _tell: def(Erased, PresenceChange) thin -> None
-    var _drop: def(Erased) thin -> None
 
     def __init__[W: PresenceWatcher](out self, var watcher: W):
-        self._watcher = erase(watcher^)
+        self._watcher = ErasedBox(watcher^)
         self._tell = _tell[W]
-        self._drop = destroy[W]
-
-    def __deinit__(deinit self):
-        self._drop(self._watcher)
 
     def on_change(self, change: PresenceChange):
-        self._tell(self._watcher, change)
+        self._tell(self._watcher.at, change)

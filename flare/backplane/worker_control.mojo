@@ -9,7 +9,7 @@ from flare.backplane.worker_order import (
 )
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.bytes.text import Text
 from flare.runtime.prefork.program import PreforkHooks
 from flare.runtime.worker_count import WORKER_COUNT_MAX
@@ -323,26 +323,21 @@ def _each_second[R: OrderReceiver](receiver: Erased):
 struct _AnyReceiver(Movable):
     """A receiver of any type."""
 
-    # SAFETY: owned; the functions were made for its type.
-    var _receiver: Erased
+    # SAFETY: the functions were made for its type.
+    var _receiver: ErasedBox
     var _carry_out: def(Erased, String) raises thin -> String
     var _each_second: def(Erased) thin -> None
-    var _drop: def(Erased) thin -> None
 
     def __init__[R: OrderReceiver](out self, var receiver: R):
-        self._receiver = erase(receiver^)
+        self._receiver = ErasedBox(receiver^)
         self._carry_out = _carry_out[R]
         self._each_second = _each_second[R]
-        self._drop = destroy[R]
-
-    def __deinit__(deinit self):
-        self._drop(self._receiver)
 
     def carry_out(self, order: String) raises -> String:
-        return self._carry_out(self._receiver, order)
+        return self._carry_out(self._receiver.at, order)
 
     def each_second(self):
-        self._each_second(self._receiver)
+        self._each_second(self._receiver.at)
 
 
 struct _Receivers(Defaultable, Movable):

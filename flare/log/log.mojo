@@ -5,7 +5,7 @@
 # a `RequestLog` points to outlives the handler's call, as the request does.
 
 from flare.bytes.checked import *
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.http.message.extensions import Extensions
 from flare.http.message.request import PathParams, Request
 from flare.http.handler.failure import recorded_id
@@ -160,24 +160,19 @@ struct _Core(Movable):
 
     var level: Atomic[Int64]
     var format: LogFormat
-    var _sink: Erased
+    var _sink: ErasedBox
     var _write: def(Erased, String) thin -> None
-    var _drop: def(Erased) thin -> None
 
     def __init__[
         S: LogSink
     ](out self, format: LogFormat, level: Level, var sink: S):
         self.level = Atomic[Int64](Int64(level.number))
         self.format = format
-        self._sink = erase(sink^)
+        self._sink = ErasedBox(sink^)
         self._write = _write_line[S]
-        self._drop = destroy[S]
-
-    def __deinit__(deinit self):
-        self._drop(self._sink)
 
     def write(self, text: String):
-        self._write(self._sink, text)
+        self._write(self._sink.at, text)
 
 
 def _write_line[S: LogSink](sink: Erased, text: String):

@@ -1,6 +1,6 @@
 """What a caller says of one call."""
 
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcStatus
@@ -48,19 +48,13 @@ def _metadata[
 
 
 struct _OwnedCredentials(Movable):
-    # SAFETY: `credentials` points to memory that this value owns; the functions
-    # beside it were made for the type that it holds.
-    var credentials: Erased
+    # SAFETY: the function was made for the type of the credentials.
+    var credentials: ErasedBox
     var call: def(Erased, String, String) thin raises GrpcStatus -> Metadata
-    var release: def(Erased) thin -> None
 
     def __init__[C: CallCredentials](out self, var credentials: C):
-        self.credentials = erase(credentials^)
+        self.credentials = ErasedBox(credentials^)
         self.call = _metadata[C]
-        self.release = destroy[C]
-
-    def __deinit__(deinit self):
-        self.release(self.credentials)
 
 
 struct AnyCredentials(ImplicitlyCopyable):
@@ -96,7 +90,7 @@ struct AnyCredentials(ImplicitlyCopyable):
             GrpcStatus: If there is none.
         """
         ref owned = self._owned[]
-        return owned.call(owned.credentials, service_url, path)
+        return owned.call(owned.credentials.at, service_url, path)
 
 
 struct GrpcCallOptions(Copyable, Movable):

@@ -2,7 +2,7 @@
 they are not."""
 
 from flare.bytes.checked import *
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.bytes.text import Text
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
@@ -26,21 +26,16 @@ def _run[T: Task](work: Erased):
 
 struct _AnyWork(Movable):
 
-    # SAFETY: owned; the functions were made for its type.
-    var _work: Erased
+    # SAFETY: the functions were made for its type.
+    var _work: ErasedBox
     var _run: def(Erased) thin -> None
-    var _drop: def(Erased) thin -> None
 
     def __init__[T: Task](out self, var work: T):
-        self._work = erase(work^)
+        self._work = ErasedBox(work^)
         self._run = _run[T]
-        self._drop = destroy[T]
-
-    def __deinit__(deinit self):
-        self._drop(self._work)
 
     def run(self):
-        self._run(self._work)
+        self._run(self._work.at)
 
 
 struct _Pool(Movable):

@@ -1,7 +1,7 @@
 """What is done before and after every call."""
 
 from flare.bytes.checked import *
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall
 from std.memory import ArcPointer
@@ -51,20 +51,15 @@ def _after[
 
 struct _AnyInterceptor(Movable):
 
-    # SAFETY: owned; the functions were made for its type.
-    var _interceptor: Erased
+    # SAFETY: the functions were made for its type.
+    var _interceptor: ErasedBox
     var _before: def(Erased, mut GrpcCall) thin raises GrpcStatus -> None
     var _after: def(Erased, GrpcCall, GrpcStatus) thin -> None
-    var _drop: def(Erased) thin -> None
 
     def __init__[I: GrpcInterceptor](out self, var interceptor: I):
-        self._interceptor = erase(interceptor^)
+        self._interceptor = ErasedBox(interceptor^)
         self._before = _before[I]
         self._after = _after[I]
-        self._drop = destroy[I]
-
-    def __deinit__(deinit self):
-        self._drop(self._interceptor)
 
 
 struct Interceptors(Copyable, Movable):
@@ -85,10 +80,10 @@ struct Interceptors(Copyable, Movable):
     def before(self, mut call: GrpcCall) raises GrpcStatus:
         ref all = self._all[]
         for index in range(len(all)):
-            all.at(index)._before(all.at(index)._interceptor, call)
+            all.at(index)._before(all.at(index)._interceptor.at, call)
 
     def after(self, call: GrpcCall, status: GrpcStatus):
         ref all = self._all[]
         for position in range(len(all)):
             var index = len(all) - 1 - position
-            all.at(index)._after(all.at(index)._interceptor, call, status)
+            all.at(index)._after(all.at(index)._interceptor.at, call, status)

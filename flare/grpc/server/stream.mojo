@@ -2,7 +2,7 @@
 never wait."""
 
 from flare.bytes.checked import *
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
 from flare.protobuf.message import Message
@@ -190,28 +190,23 @@ def _on_cancel[S: GrpcStream](stream: Erased):
 struct AnyStream(Movable):
     """A stream of any type."""
 
-    # SAFETY: owned; the functions were made for its type.
-    var _stream: Erased
+    # SAFETY: the functions were made for its type.
+    var _stream: ErasedBox
     var _on_message: _OnMessage
     var _on_end: _OnNotice
     var _on_room: _OnNotice
     var _is_full: def(Erased) thin -> Bool
     var _replies_later: def(Erased) thin -> Bool
     var _on_cancel: _OnCancel
-    var _drop: _OnCancel
 
     def __init__[S: GrpcStream](out self, var stream: S):
-        self._stream = erase(stream^)
+        self._stream = ErasedBox(stream^)
         self._on_message = _on_message[S]
         self._on_end = _on_end[S]
         self._on_room = _on_room[S]
         self._is_full = _is_full[S]
         self._replies_later = _replies_later[S]
         self._on_cancel = _on_cancel[S]
-        self._drop = destroy[S]
-
-    def __deinit__(deinit self):
-        self._drop(self._stream)
 
     def on_message(
         self, octets: Span[UInt8, _], mut call: GrpcCall
@@ -219,7 +214,7 @@ struct AnyStream(Movable):
         """Hands a message over, which is read in the call alone."""
         # SAFETY: the loan ends with the call.
         self._on_message(
-            self._stream,
+            self._stream.at,
             Span[UInt8, ImmUntrackedOrigin](
                 unsafe_ptr=octets.unsafe_ptr()
                 .unsafe_mut_cast[False]()
@@ -230,16 +225,16 @@ struct AnyStream(Movable):
         )
 
     def on_end(self, mut call: GrpcCall) raises GrpcStatus:
-        self._on_end(self._stream, call)
+        self._on_end(self._stream.at, call)
 
     def on_room(self, mut call: GrpcCall) raises GrpcStatus:
-        self._on_room(self._stream, call)
+        self._on_room(self._stream.at, call)
 
     def is_full(self) -> Bool:
-        return self._is_full(self._stream)
+        return self._is_full(self._stream.at)
 
     def replies_later(self) -> Bool:
-        return self._replies_later(self._stream)
+        return self._replies_later(self._stream.at)
 
     def on_cancel(self):
-        self._on_cancel(self._stream)
+        self._on_cancel(self._stream.at)

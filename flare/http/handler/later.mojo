@@ -12,6 +12,7 @@ call. What it waits for are tasks of its `WorkerLoop`.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.erased import (
+    ErasedBox,
     Erased,
     counted,
     destroy,
@@ -126,7 +127,7 @@ struct _ContentCalls(TrivialRegisterPassable):
 struct RequestContent(Movable):
     """The content of a request that goes on arriving, whatever brings it."""
 
-    # SAFETY: owned; the functions were made for its type.
+    # SAFETY: the functions were made for its type.
     var _content: Erased
     var _calls: Pointer[_ContentCalls, ImmStaticOrigin]
 
@@ -394,22 +395,17 @@ def _finish[
 
 struct AnyStep(Movable):
 
-    # SAFETY: owned; the functions were made for its type.
-    var _step: Erased
+    # SAFETY: the functions were made for its type.
+    var _step: ErasedBox
     var _finish: def(Erased, var Response) raises thin -> Response
-    var _drop: _Notice
 
     def __init__[S: LaterStep](out self, var step: S):
-        self._step = erase(step^)
+        self._step = ErasedBox(step^)
         self._finish = _finish[S]
-        self._drop = destroy[S]
-
-    def __deinit__(deinit self):
-        self._drop(self._step)
 
     def finish(self, var response: Response) raises -> Response:
         """Makes the response of the middleware of what was made further in."""
-        return self._finish(self._step, response^)
+        return self._finish(self._step.at, response^)
 
 
 @fieldwise_init

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox, destroy, erase
 from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.http.message.header_map import HeaderError
@@ -843,21 +843,16 @@ def _wake[T: WakeTarget](target: Erased, token: UInt64):
 
 struct _AnyTarget(Movable):
 
-    # SAFETY: this owns the target; both functions were made for its type.
-    var _target: Erased
+    # SAFETY: the function was made for the type of the target.
+    var _target: ErasedBox
     var _wake: def(Erased, UInt64) thin -> None
-    var _drop: def(Erased) thin -> None
 
     def __init__[T: WakeTarget](out self, var target: T):
-        self._target = erase(target^)
+        self._target = ErasedBox(target^)
         self._wake = _wake[T]
-        self._drop = destroy[T]
-
-    def __deinit__(deinit self):
-        self._drop(self._target)
 
     def wake(self, token: UInt64):
-        self._wake(self._target, token)
+        self._wake(self._target.at, token)
 
 
 struct StreamWaker(Copyable, Movable):

@@ -2,7 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.bytes.buffer import unsafe_lend_text
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.bytes.padding import Padding
 from flare.http.message.body import SpareContent
 from flare.http.message.body_reader import BodyReader, LentFeed
@@ -837,22 +837,16 @@ def _tell[W: CancelWatcher](watcher: Erased):
 
 
 struct _ErasedWatcher(Movable):
-    # SAFETY: `watcher` points to memory that this value owns; the functions
-    # beside it were made for the type that `type_name` names.
+    # SAFETY: the function was made for the type that `type_name` names.
     var type_name: StaticString
-    var watcher: Erased
+    var watcher: ErasedBox
     var tell: def(Erased) thin -> None
-    var release: def(Erased) thin -> None
 
     def __init__[W: CancelWatcher](out self, watcher: W):
         comptime NAME = reflect[W].name()
         self.type_name = materialize[NAME]()
-        self.watcher = erase(watcher)
+        self.watcher = ErasedBox(watcher)
         self.tell = _tell[W]
-        self.release = destroy[W]
-
-    def __deinit__(deinit self):
-        self.release(self.watcher)
 
 
 struct CancelFlag(Movable):
@@ -888,7 +882,7 @@ struct CancelFlag(Movable):
         self._value.store(1)
         if self._is_watched.load() != 0:
             ref watcher = self._watcher.held()
-            watcher.tell(watcher.watcher)
+            watcher.tell(watcher.watcher.at)
 
     def note_in(mut self, gone: ArcPointer[List[UInt64]], number: UInt64):
         """Has a number noted when the flag is set, now if it is, in a list of
@@ -926,7 +920,7 @@ struct CancelFlag(Movable):
         if found.type_name != materialize[NAME]():
             return None
         # SAFETY: it was made from a W, see `_ErasedWatcher`.
-        return found.watcher.unsafe_bitcast[W]()[]
+        return found.watcher.at.unsafe_bitcast[W]()[]
 
 
 struct TlsPeer(Copyable, Movable):

@@ -1,6 +1,6 @@
 """Where first answers are kept for requests that are repeated."""
 
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.http.handler.state import State
 from flare.sys.clock import monotonic_ms
 from flare.sys.errno import OsError
@@ -274,32 +274,27 @@ def _forget[S: IdempotencyStore](store: Erased, claim: KeyClaim) raises:
 
 struct AnyIdempotencyStore(Movable):
 
-    # SAFETY: owned; the functions were made for its type.
-    var _store: Erased
+    # SAFETY: the functions were made for its type.
+    var _store: ErasedBox
     var _begin: def(Erased, KeyClaim, Int) raises thin -> KeyRecord
     var _finish: def(Erased, KeyClaim, List[UInt8], Int) raises thin -> None
     var _forget: def(Erased, KeyClaim) raises thin -> None
-    var _drop: def(Erased) thin -> None
 
     def __init__[S: IdempotencyStore](out self, var store: S):
-        self._store = erase(store^)
+        self._store = ErasedBox(store^)
         self._begin = _begin[S]
         self._finish = _finish[S]
         self._forget = _forget[S]
-        self._drop = destroy[S]
-
-    def __deinit__(deinit self):
-        self._drop(self._store)
 
     def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
         """Takes a key for a request, busy for `lock_ms`. Returns what was known
         before. Raises if the store cannot be asked now."""
-        return self._begin(self._store, claim, lock_ms)
+        return self._begin(self._store.at, claim, lock_ms)
 
     def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
         """Keeps an answer, unless the key is somebody else's by now."""
-        self._finish(self._store, claim, answer, keep_ms)
+        self._finish(self._store.at, claim, answer, keep_ms)
 
     def forget(self, claim: KeyClaim) raises:
         """Lets a key be used again, unless it is somebody else's by now."""
-        self._forget(self._store, claim)
+        self._forget(self._store.at, claim)

@@ -1,7 +1,7 @@
 """Where rates are counted for more than one process, and what holds meanwhile
 when that cannot be reached."""
 
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.bytes.text import Text
 from flare.http.handler.state import State
 from flare.sys.clock import monotonic_ns
@@ -89,10 +89,9 @@ struct SharedRate(Movable):
     """A rate that a store counts, whatever its type; only programs that name one
     have its code."""
 
-    # SAFETY: owned; the functions were made for its type.
-    var _store: Erased
+    # SAFETY: the functions were made for its type.
+    var _store: ErasedBox
     var _take: def(Erased, String, Int, Int) raises thin -> BucketVerdict
-    var _drop: def(Erased) thin -> None
     var _interval_us: Int
     var _burst: Int
     var _outage: State[_Outage]
@@ -103,14 +102,10 @@ struct SharedRate(Movable):
         """Takes a store; the rate in tokens a second, and the burst are checked
         by `TokenBuckets`."""
         self._outage = State(_Outage(0, False, 0))
-        self._store = erase(store^)
+        self._store = ErasedBox(store^)
         self._take = _take[S]
-        self._drop = destroy[S]
         self._interval_us = max(1, Int(1_000_000 / rate))
         self._burst = burst
-
-    def __deinit__(deinit self):
-        self._drop(self._store)
 
     def take(self, key: String, now_ns: Int) -> Optional[BucketVerdict]:
         """Takes a token, if there is one; nothing if the store cannot be asked.
@@ -121,7 +116,7 @@ struct SharedRate(Movable):
         var began_ns = monotonic_ns()
         try:
             var verdict = self._take(
-                self._store, key, self._interval_us, self._burst
+                self._store.at, key, self._interval_us, self._burst
             )
             self._note_answer()
             return verdict

@@ -1,7 +1,7 @@
 """Sessions of clients, from cookie to handler and back."""
 
 from flare.bytes.base64 import base64url_text
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import add_vary
@@ -231,26 +231,21 @@ struct _Store(Movable):
     """A store of any type, and what is done with it: only programs that name one
     have the code of that."""
 
-    # SAFETY: owned; the functions were made for its type.
-    var _store: Erased
+    # SAFETY: the functions were made for its type.
+    var _store: ErasedBox
     var read: _Read
     var _load: def(Erased, mut Session) raises thin -> None
     var _save: def(Erased, mut _Visit) raises thin -> None
-    var _drop: def(Erased) thin -> None
 
     def __init__[S: SessionStore](out self, var store: S):
-        self._store = erase(store^)
+        self._store = ErasedBox(store^)
         self.read = _read
         self._load = _load[S]
         self._save = _save[S]
-        self._drop = destroy[S]
-
-    def __deinit__(deinit self):
-        self._drop(self._store)
 
     def load(self, mut session: Session) raises:
         """Fetches the values of a session."""
-        self._load(self._store, session)
+        self._load(self._store.at, session)
 
     def save(self, mut visit: _Visit) raises:
         """Keeps what the handler has changed."""
@@ -268,7 +263,7 @@ struct _Store(Movable):
                 " at most; keep an id in it, and the rest elsewhere",
             )
         visit.has_failed = True
-        self._save(self._store, visit)
+        self._save(self._store.at, visit)
         visit.has_failed = False
         visit.is_told = True
         visit.session.note_saved()

@@ -1,6 +1,6 @@
 """WebSocket handlers of any type behind one, so that a session knows none."""
 
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.http.message.request import Request
 from flare.http.websocket.handler import WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsSender
@@ -41,36 +41,30 @@ def _close[
 struct AnyWsHandler(WsHandler):
     """Owns a WebSocket handler of any type, and calls it through pointers."""
 
-    # SAFETY: `_handler` points to memory that this value owns; the functions
-    # were made for the type that it holds.
-    var _handler: Erased
+    # SAFETY: the functions were made for the type of the handler.
+    var _handler: ErasedBox
     var _open: _OpenCall
     var _message: _MessageCall
     var _close: _CloseCall
-    var _destroy: def(Erased) thin -> None
 
     def __init__[H: WsHandler](out self, var handler: H):
-        self._handler = erase(handler^)
+        self._handler = ErasedBox(handler^)
         self._open = _open[H, ...]
         self._message = _message[H, ...]
         self._close = _close[H, ...]
-        self._destroy = destroy[H]
-
-    def __deinit__(deinit self):
-        self._destroy(self._handler)
 
     def on_open(self, req: Request, sender: WsSender) raises:
         """Lets the handler hear of a new connection."""
-        self._open(self._handler, req, sender)
+        self._open(self._handler.at, req, sender)
 
     @always_inline
     def on_message(self, message: WsIncoming, sender: WsSender) raises:
         """Lets the handler answer a message."""
-        self._message(self._handler, message, sender)
+        self._message(self._handler.at, message, sender)
 
     def on_close(self, code: Int, reason: StringSpan, sender: WsSender):
         """Lets the handler hear of the end; the sender cannot send any more."""
-        self._close(self._handler, code, reason, sender)
+        self._close(self._handler.at, code, reason, sender)
 
 
 comptime SharedWsHandler = ArcPointer[AnyWsHandler]

@@ -1,7 +1,7 @@
 """What runs in worker processes, and who is told of their lives."""
 
 from flare.bytes.checked import *
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.net.raw_socket import RawSocket
 from flare.runtime.prefork.orders import MasterLine, NEWS_READY
 from flare.sys.descriptor import Descriptor, read_into
@@ -199,27 +199,22 @@ def _renew[P: PreforkProgram](program: Erased) raises:
 struct AnyPreforkProgram(Movable):
     """A program of any type, so that the supervisor is the same for all."""
 
-    # SAFETY: owned; the functions were made for its type.
-    var _program: Erased
+    # SAFETY: the functions were made for its type.
+    var _program: ErasedBox
     var _work: def(Erased, mut ChildProcess) raises thin -> None
     var _renew: def(Erased) raises thin -> None
-    var _drop: def(Erased) thin -> None
 
     @implicit
     def __init__[P: PreforkProgram](out self, var program: P):
-        self._program = erase(program^)
+        self._program = ErasedBox(program^)
         self._work = _work[P]
         self._renew = _renew[P]
-        self._drop = destroy[P]
-
-    def __deinit__(deinit self):
-        self._drop(self._program)
 
     def work(self, mut child: ChildProcess) raises:
-        self._work(self._program, child)
+        self._work(self._program.at, child)
 
     def renew(self) raises:
-        self._renew(self._program)
+        self._renew(self._program.at)
 
 
 def _child_spawned[
@@ -254,39 +249,34 @@ def _master_death[K: PreforkHooks](hooks: Erased):
 struct AnyPreforkHooks(Movable):
     """Hooks of any type, so that the supervisor is the same for all."""
 
-    # SAFETY: owned; the functions were made for its type.
-    var _hooks: Erased
+    # SAFETY: the functions were made for its type.
+    var _hooks: ErasedBox
     var _child_spawned: def(Erased, Int, Int) thin -> None
     var _child_recovered: def(Erased, Int, Int) thin -> None
     var _worker_started: def(Erased, Int) raises thin -> None
     var _master_ready: def(Erased, Int) thin -> None
     var _master_death: def(Erased) thin -> None
-    var _drop: def(Erased) thin -> None
 
     @implicit
     def __init__[K: PreforkHooks](out self, var hooks: K):
-        self._hooks = erase(hooks^)
+        self._hooks = ErasedBox(hooks^)
         self._child_spawned = _child_spawned[K]
         self._child_recovered = _child_recovered[K]
         self._worker_started = _worker_started[K]
         self._master_ready = _master_ready[K]
         self._master_death = _master_death[K]
-        self._drop = destroy[K]
-
-    def __deinit__(deinit self):
-        self._drop(self._hooks)
 
     def on_child_spawned(self, worker: Int, process_id: Int):
-        self._child_spawned(self._hooks, worker, process_id)
+        self._child_spawned(self._hooks.at, worker, process_id)
 
     def on_worker_started(self, worker: Int) raises:
-        self._worker_started(self._hooks, worker)
+        self._worker_started(self._hooks.at, worker)
 
     def on_master_ready(self, worker_count: Int):
-        self._master_ready(self._hooks, worker_count)
+        self._master_ready(self._hooks.at, worker_count)
 
     def on_child_recovered(self, worker: Int, process_id: Int):
-        self._child_recovered(self._hooks, worker, process_id)
+        self._child_recovered(self._hooks.at, worker, process_id)
 
     def on_master_death(self):
-        self._master_death(self._hooks)
+        self._master_death(self._hooks.at)

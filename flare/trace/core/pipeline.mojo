@@ -6,7 +6,7 @@ each worker process has its own.
 """
 
 from flare.bytes.checked import *
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import ErasedBox
 from flare.bytes.text import Text
 from flare.sys.backoff import Backoff
 from flare.sys.clock import Deadline, monotonic_ms
@@ -221,10 +221,8 @@ struct _Shared(Movable):
     # Rung for the thread, and for those who wait in `flush`.
     var changed: Condvar
     var emptied: Condvar
-    # SAFETY: this owns the exporter; `_drop` was made for its type. Only the
-    # thread uses it.
-    var exporter: Erased
-    var _drop: def(Erased) thin -> None
+    # Only the thread uses it.
+    var exporter: ErasedBox
 
     def __init__[
         E: SpanExporter
@@ -233,11 +231,7 @@ struct _Shared(Movable):
         self.changed = Condvar()
         self.emptied = Condvar()
         self.config = config
-        self.exporter = erase(exporter^)
-        self._drop = destroy[E]
-
-    def __deinit__(deinit self):
-        self._drop(self.exporter)
+        self.exporter = ErasedBox(exporter^)
 
     def take_batch(self) -> List[SpanData]:
         """Waits for spans; none once nobody can end any more."""
@@ -314,7 +308,7 @@ struct _ExportLoop[E: SpanExporter](Task):
         ref shared = self.shared[]
         # SAFETY: `SpanPipeline` made the exporter of this type, and only this
         # thread uses it.
-        var exporter = shared.exporter.unsafe_bitcast[Self.E]()
+        var exporter = shared.exporter.at.unsafe_bitcast[Self.E]()
         var deadline = Deadline(shared.config.retry_ms)
         var failure_count = 0
         var reason = String("its time was over before the first attempt")
