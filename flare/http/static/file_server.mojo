@@ -286,7 +286,10 @@ struct FileServer(Handler):
         """Answers with a file that the program chooses, whatever the request's
         own path is: one that its user may see, or has made.
 
-            var response = self.files.serve_file(req, "reports/7.pdf")
+            var reports = FileServer("reports")
+            var response = reports.serve_file(req, "7.pdf")
+
+        A handler keeps the `FileServer`, since it opens the folder.
 
         Conditions and ranges hold as for `serve`, where the method is GET or
         HEAD; of another method the answer is the whole file. A path may be made
