@@ -1,6 +1,7 @@
 """Steady state allocates nothing per request on the plain path."""
 
 import pytest
+from allocations import allocations, counted
 from conftest import Client
 
 pytestmark = pytest.mark.unsanitized
@@ -10,11 +11,6 @@ TRACE = (
     b"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00\r\n"
     b"tracestate: vendor=" + b"x" * 100 + b"\r\n\r\n"
 )
-
-
-def counted(client: Client) -> int:
-    client.send(b"GET /allocations HTTP/1.1\r\nHost: a\r\n\r\n")
-    return int(client.response().body)
 
 
 @pytest.mark.parametrize(
@@ -51,15 +47,9 @@ def test_a_proxied_request_allocates_once(start):
     server = start("counting_server")
     request = b"GET /proxied/ HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n"
     with Client(server) as client:
-        for _ in range(50):
-            client.send(request)
-            client.response()
-        counted(client)
-        own = counted(client)
-        for _ in range(REQUEST_COUNT):
-            client.send(request)
-            assert client.response().body == b"Hello, World!"
-        count = counted(client) - own
+        count = allocations(
+            client, request, REQUEST_COUNT, lambda found: found.body == b"Hello, World!"
+        )
     print(f"\n{count} allocations in {REQUEST_COUNT} proxied requests")
     assert count <= REQUEST_COUNT
 
@@ -68,12 +58,9 @@ def test_the_counter_counts(start):
     """A handler that allocates is seen, so a count of 0 means something."""
     server = start("counting_server")
     long_id = b"x" * 100
+    request = b"GET /users/" + long_id + b" HTTP/1.1\r\nHost: a\r\n\r\n"
     with Client(server) as client:
-        counted(client)
-        own = counted(client)
-        for _ in range(100):
-            client.send(
-                b"GET /users/" + long_id + b" HTTP/1.1\r\nHost: a\r\n\r\n"
-            )
-            assert client.response().body == b"user " + long_id
-        assert counted(client) - own >= 100
+        count = allocations(
+            client, request, 100, lambda found: found.body == b"user " + long_id
+        )
+    assert count >= 100

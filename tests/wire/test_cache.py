@@ -8,6 +8,7 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 import pytest
+from allocations import allocations
 from conftest import Client, Response, Server, wait_until
 from wire_programs import built
 
@@ -243,19 +244,7 @@ def test_a_hit_allocates_little(start):
     server = start("counting_server")
     request = b"GET /cached HTTP/1.1\r\nHost: a\r\n\r\n"
     with Client(server) as client:
-        for _ in range(20):
-            client.send(request)
-            client.response()
-        counted(client)
-        own = counted(client)
-        for _ in range(200):
-            client.send(request)
-            assert client.response().fields["age"]
-        count = (counted(client) - own) / 200
+        total = allocations(client, request, 200, lambda found: found.fields["age"])
+    count = total / 200
     print(f"\n{count} allocations for a hit")
     assert count <= HIT_ALLOCATION_MAX
-
-
-def counted(client: Client) -> int:
-    client.send(b"GET /allocations HTTP/1.1\r\nHost: a\r\n\r\n")
-    return int(client.response().body)
