@@ -1,7 +1,7 @@
 """Header fields as they were received, and the elements of lists in them (RFC 9110 section 5.6.1)."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
-from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
+from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.utf8 import is_valid_utf8
 from flare.bytes.text import Text
@@ -274,7 +274,7 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         Returns:
             The lines in the order of arrival.
         """
-        return FieldIterator(StringSpan[Self.o](), self)
+        return FieldIterator[Self.o](None, self)
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes `name: value`, a line each.
@@ -313,33 +313,28 @@ struct FieldIterator[o: ImmOrigin](Copyable, Iterator, Movable):
 
     comptime Element = Field[Self.o]
 
-    # That of a `HeaderMap`, which keeps it apart; empty for none.
-    var _content_type: StringSpan[Self.o]
+    # What a `HeaderMap` keeps apart from its lines, until it was given.
+    var _first: Optional[Field[Self.o]]
     var _fields: Fields[Self.o]
     var _index: Int
 
     def __init__(
-        out self, content_type: StringSpan[Self.o], fields: Fields[Self.o]
+        out self, first: Optional[Field[Self.o]], fields: Fields[Self.o]
     ):
-        self._content_type = content_type
+        self._first = first
         self._fields = fields.copy()
-        self._index = -1 if content_type.byte_length() > 0 else 0
+        self._index = 0
 
     def __iter__(self) -> Self:
         return self.copy()
 
     def __next__(mut self) raises StopIteration -> Self.Element:
+        if self._first:
+            return self._first.take()
         var index = self._index
         if index >= len(self._fields):
             raise StopIteration()
         self._index = index + 1
-        if index < 0:
-            # SAFETY: literal text lives for ever.
-            var name = StaticString("Content-Type")
-            return Field(
-                unsafe_lend_text[Self.o](name.unsafe_ptr(), name.byte_length()),
-                self._content_type,
-            )
         return Field(self._fields.name(index), self._fields.value(index))
 
 

@@ -7,6 +7,7 @@ from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
 from flare.bytes.scan import BytePtr, TCHAR
 from flare.bytes.text import Text
 from flare.http.message.fields import (
+    Field,
     FieldIterator,
     FieldLine,
     Fields,
@@ -224,7 +225,10 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
             The lines in order, the Content-Type first; good until the map
             changes.
         """
-        return FieldIterator(self.content_type(), self.lines_fields())
+        var first = Optional[Field[ImmOrigin(origin_of(self))]](None)
+        if self._has_content_type() > 0:
+            first = Field(self.name(0), self.value(0))
+        return FieldIterator(first, self.lines_fields())
 
     def __getitem__(
         self, name: StringSpan

@@ -230,10 +230,9 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
             A sentence; empty if all is well.
         """
         comptime for index in range(len(Self.ROUTES)):
-            comptime ROUTE = _operation(Self.ROUTES[index])
-            comptime PROBLEM = Self.ROUTES[index].problem
             comptime if _takes_states(Self.ROUTES[index]):
                 comptime DESCRIBE = Self.ROUTES[index].describe
+                comptime ROUTE = _operation(Self.ROUTES[index])
                 var operation = DESCRIBE(
                     operation_of(ROUTE[0], materialize[ROUTE[1]]())
                 )
@@ -242,6 +241,7 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
                 if problem.byte_length() > 0:
                     return problem^
             comptime if Self.ROUTES[index].may_refuse:
+                comptime PROBLEM = Self.ROUTES[index].problem
                 comptime NAMES = _names(Self.ROUTES[index].pattern)
                 var problem = PROBLEM(around.with_params(materialize[NAMES]()))
                 if problem.byte_length() > 0:
