@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 # Present where memory tells nothing: a sanitizer keeps what is freed.
 UNMEASURED: list[str] = []
@@ -36,6 +37,34 @@ def next_line(
         assert piece, f"it ended with {process.wait(5)} and no line, only {line}"
         line += piece
     return line[:-1].decode()
+
+
+class TcpSocket(NamedTuple):
+    """What the system tells of one TCP socket over IPv4."""
+
+    port: int
+    peer_port: int
+    state: str
+    to_send_len: int
+    inode: str
+
+
+ESTABLISHED, SYN_SENT, LISTEN = "01", "02", "0A"
+
+
+def tcp_sockets() -> list[TcpSocket]:
+    """Lists the TCP sockets over IPv4, each once.
+
+    The system's table is read page by page: a row may come a second time,
+    or not at all, where sockets come and go meanwhile.
+    """
+    found = {}
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, peer, state, queues, _, _, _, _, inode, *_ = line.split()
+        ports = (int(end.split(":")[1], 16) for end in (local, peer))
+        row = TcpSocket(*ports, state, int(queues.split(":")[0], 16), inode)
+        found[local, peer, inode] = row
+    return list(found.values())
 
 
 def children(pid: int) -> list[int]:

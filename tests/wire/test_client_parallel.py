@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import wait_until
-from processes import stopped
+from processes import SYN_SENT, stopped, tcp_sockets
 from raw_server import Connection, Fetcher, RawServer, answering, once
 from test_client_hostile import ROWS, sized
 from wire_programs import built
@@ -377,11 +377,7 @@ def bound_at_both(first: str, second: str) -> tuple[socket.socket, socket.socket
 
 def connecting_count(port: int) -> int:
     """Counts the connections to a port that nobody has answered yet."""
-    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
-    rows = [line.split() for line in lines]
-    return sum(
-        row[2].endswith(f":{port:04X}") and row[3] == "02" for row in rows
-    )
+    return sum(row.peer_port == port and row.state == SYN_SENT for row in tcp_sockets())
 
 
 @pytest.mark.skipif(not may_mount(), reason="unshare is not allowed here")

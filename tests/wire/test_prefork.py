@@ -31,6 +31,7 @@ from load import (
     answers_at_once,
 )
 from processes import (
+    LISTEN,
     can_unshare,
     children,
     descriptor_count,
@@ -39,6 +40,7 @@ from processes import (
     is_alive,
     next_line,
     stopped,
+    tcp_sockets,
     workers,
 )
 from ready import ready
@@ -100,15 +102,13 @@ def all_ready(server, count: int) -> bool:
 
 def listener_count(port: int) -> int:
     """Counts the sockets that listen at a port."""
-    lines = Path("/proc/net/tcp").read_text().splitlines()
-    return sum(f":{port:04X} 00000000:0000 0A" in line for line in lines)
+    return sum(row.port == port and row.state == LISTEN for row in tcp_sockets())
 
 
 def listeners_of(pid: int, port: int) -> int:
     """Counts the sockets at a port that a process holds and listens with."""
-    lines = Path("/proc/net/tcp").read_text().splitlines()
-    there = f":{port:04X} 00000000:0000 0A"
-    inodes = {line.split()[9] for line in lines if there in line}
+    rows = tcp_sockets()
+    inodes = [row.inode for row in rows if row.port == port and row.state == LISTEN]
     held = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         try:

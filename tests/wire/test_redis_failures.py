@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from conftest import running_client, wait_until
 from ports import claim_port
+from processes import ESTABLISHED, tcp_sockets
 from ready import accepted
 from redis_servers import RedisServer, running_redis
 
@@ -65,11 +66,8 @@ class Scripted:
 
 def has_heard_the_end(redis: RedisServer) -> bool:
     """Tells whether the system has no open connection to a server any more."""
-    rows = [line.split() for line in open("/proc/net/tcp").readlines()[1:]]
-    established = "01"
     return not any(
-        int(row[2].split(":")[1], 16) == redis.port and row[3] == established
-        for row in rows
+        row.peer_port == redis.port and row.state == ESTABLISHED for row in tcp_sockets()
     )
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 from conftest import Client, wait_until
-from processes import descriptor_count, memory_len
+from processes import descriptor_count, memory_len, tcp_sockets
 from raw_ws import UPGRADE, frame
 
 SENT_LEN = 7_000_000
@@ -66,11 +66,9 @@ def take_steadily(sock: socket.socket, length: int) -> int:
 
 def queued_len(server_port: int, client: socket.socket) -> int:
     """What the kernel keeps of the server's octets for a client."""
-    ends = f":{server_port:04X}", f":{client.getsockname()[1]:04X}"
-    with open("/proc/net/tcp") as table:
-        rows = [line.split() for line in table]
-    [queues] = [row[4] for row in rows if row[1].endswith(ends[0]) and row[2].endswith(ends[1])]
-    return int(queues.split(":")[0], 16)
+    ports = (server_port, client.getsockname()[1])
+    rows = [row for row in tcp_sockets() if (row.port, row.peer_port) == ports]
+    return max((row.to_send_len for row in rows), default=0)
 
 
 @pytest.mark.parametrize("over", ["TCP", "TLS"])
@@ -93,7 +91,6 @@ def test_the_kernel_keeps_little_for_one_who_reads_nothing(probe, probe_tls, ove
             piece = sock.recv(65_536)
             assert piece, taken
             taken += len(piece)
-
 
 
 @pytest.fixture

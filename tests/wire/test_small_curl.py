@@ -37,7 +37,7 @@ def answer(head: str, content: bytes, port: int) -> bytes:
     elif path == "/binary":
         body = BINARY
     elif path == "/gzip":
-        body, fields = gzip.compress(BINARY), b"Content-Encoding: gzip\r\n"
+        body, fields = gzip.compress(BINARY, mtime=0), b"Content-Encoding: gzip\r\n"
     elif path == "/cut":
         return b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"
     elif path == "/nonsense":
