@@ -13,6 +13,7 @@ from raw_server import Connection, answering
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
+PAUSED = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1234"
 WAIT_S = 10
 
 
@@ -57,22 +58,75 @@ def test_content_behind_the_end_of_a_client_comes_whole(proxied):
 
     def handle(connection: Connection) -> None:
         while connection.head():
-            connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1234")
+            connection.send(PAUSED)
             assert go_on.wait(WAIT_S)
             connection.send(b"56789")
 
     _, server = proxied(handle)
     with server.connect(WAIT_S) as sock:
         send_together(server, sock, GET)
-        got = b""
-        while not got.endswith(b"1234"):
-            piece = sock.recv(65_536)
-            assert piece, got
-            got += piece
+        got = read_paused(sock)
         ask_own(server)
         go_on.set()
         got += read_all(sock)
     assert got.endswith(b"\r\n\r\n123456789")
+
+
+def read_paused(sock: socket.socket) -> bytes:
+    """Reads as far as `PAUSED` goes."""
+    got = b""
+    while not got.endswith(b"1234"):
+        piece = sock.recv(65_536)
+        assert piece, got
+        got += piece
+    return got
+
+
+def test_an_end_within_content_that_pauses_is_waited_for(proxied):
+    go_on = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        while connection.head():
+            connection.send(PAUSED)
+            assert go_on.wait(WAIT_S)
+            connection.send(b"56789")
+
+    _, server = proxied(handle)
+    with server.connect(WAIT_S) as sock:
+        sock.sendall(GET)
+        got = read_paused(sock)
+        sock.shutdown(socket.SHUT_WR)
+        ask_own(server)
+        go_on.set()
+        got += read_all(sock)
+    assert got.endswith(b"\r\n\r\n123456789")
+
+
+@pytest.mark.parametrize("comes", ["before the head", "within content"])
+def test_an_end_and_nothing_more_for_some_time_is_a_client_that_leaves(proxied, comes):
+    asked, go_on, ended = (threading.Event() for _ in range(3))
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        asked.set()
+        assert go_on.wait(WAIT_S)
+        connection.send(PAUSED)
+        if connection.sock.recv(1) == b"":
+            ended.set()
+
+    _, server = proxied(handle)
+    with server.connect(WAIT_S) as sock:
+        sock.sendall(GET)
+        assert asked.wait(WAIT_S)
+        if comes == "before the head":
+            sock.shutdown(socket.SHUT_WR)
+            ask_own(server)
+        go_on.set()
+        read_paused(sock)
+        if comes == "within content":
+            sock.shutdown(socket.SHUT_WR)
+        assert ended.wait(WAIT_S)
+        assert read_all(sock) == b""
 
 
 def ask_own(server) -> None:
@@ -109,7 +163,7 @@ def test_content_of_responses_comes_whole(proxied):
 
     def handle(connection: Connection) -> None:
         while connection.head():
-            connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1234")
+            connection.send(PAUSED)
             assert go_on.acquire(timeout=WAIT_S)
             connection.send(b"56789")
 

@@ -191,6 +191,23 @@ def test_who_ends_its_side_behind_a_row_of_requests_gets_all_answers(streams, pa
     assert octets.count(b"\r\n0\r\n\r\n") == paths.count(WAITS)
 
 
+def test_who_ends_its_side_within_content_gets_what_comes_soon(streams):
+    # RFC 9112 section 9.6: one side may end before the other.
+    with streams.connect() as sock:
+        sock.sendall(GET % b"/events")
+        assert wait_until(lambda: counts(streams)[2] == 1)
+        sock.shutdown(socket.SHUT_WR)
+        # The server has seen the end when it answers another client.
+        counts(streams)
+        publish(streams, 1)
+        octets = b""
+        while b"data:" not in octets:
+            piece = sock.recv(1 << 16)
+            assert piece, octets
+            octets += piece
+    assert wait_until(lambda: counts(streams)[2] == 0)
+
+
 def test_answers_before_one_that_breaks_off_arrive_whole(streams):
     # A reset would destroy what is on its way (RFC 9112 section 9.6).
     with streams.connect() as sock:

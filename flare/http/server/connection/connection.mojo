@@ -101,6 +101,10 @@ struct PendingWrite(Movable):
     """What the client had taken when it was last seen to take something, in bytes;
     -1 before."""
     var taken_ms: Int
+    var ended_len: Int
+    """What the client had been sent when it was first seen to have ended its side
+    while its source had nothing more, in bytes; -1 before."""
+    var ended_ms: Int
 
     def __init__(out self, var body: OutgoingBody = OutgoingBody()):
         """Keeps content, and nothing before it."""
@@ -112,6 +116,8 @@ struct PendingWrite(Movable):
         self.pace = WritePace()
         self.taken_len = -1
         self.taken_ms = 0
+        self.ended_len = -1
+        self.ended_ms = 0
 
     def __init__(out self, var body: Body, octets: Span[UInt8, _], taken: Int):
         """Keeps what is left of octets and content after them, when `taken` of

@@ -15,8 +15,9 @@ from flare.http.server.connection.phase import (
 
 comptime HALF_CLOSED_MS = 2_000
 """How long one who has ended its own side after a single request may wait for
-the head of a deferred answer. Those who leave look the same until something is
-sent to them, and an upstream works for them meanwhile."""
+the head of a deferred answer, or for the next of content that has to be waited
+for. Those who leave look the same until something is sent to them, and an upstream
+works for them meanwhile."""
 
 comptime WAIT_FACTOR = 4
 """The total is this many times `write_timeout_ms`: a client may let several

@@ -27,6 +27,20 @@ struct ClientSide(Equatable, TrivialRegisterPassable):
 
 
 @fieldwise_init
+struct Presence(Equatable, TrivialRegisterPassable):
+    """Whether somebody waits for a response behind a side that has ended."""
+
+    var _number: UInt8
+
+    comptime THERE = Presence(0)
+    """Who ended it may well wait."""
+    comptime DOUBTFUL = Presence(1)
+    """Who leaves looks the same until something is sent."""
+    comptime GONE = Presence(2)
+    """Nobody is there."""
+
+
+@fieldwise_init
 struct SpokenProtocol(Equatable, TrivialRegisterPassable):
     """What a client speaks on a port that is for TLS."""
 

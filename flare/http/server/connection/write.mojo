@@ -15,7 +15,7 @@ from flare.http.server.connection.connection import (
 )
 from flare.http.server.connection.deadlines import Wait, deadline_of
 from flare.http.server.connection.phase import Event, NextAction, Phase
-from flare.http.server.connection.sides import Backlog, ClientSide
+from flare.http.server.connection.sides import Backlog, ClientSide, Presence
 from flare.http.server.connection.transport import tls_write_pending
 from flare.http.server.worker_state import WorkerState
 from flare.net.socket_addr import SocketAddr
@@ -137,12 +137,32 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
         and not source.is_full()
     ):
         return NextAction.YIELD
-    var ask_ms = body.next_ask_ms(state.now_ms)
-    if unlikely(connection.client != ClientSide.OPEN) and has_left(connection):
+    connection.deadline_ms = body.next_ask_ms(state.now_ms)
+    if unlikely(connection.client != ClientSide.OPEN) and not _outlasts_pause(
+        connection, state
+    ):
         return NextAction.CLOSE
-    connection.deadline_ms = ask_ms
     connection.enter[Event.SOURCE_EMPTY]()
     return NextAction.WAIT
+
+
+@no_inline
+def _outlasts_pause(mut connection: Connection, state: WorkerState) -> Bool:
+    """Tells whether a client that has ended its side is to wait until its source
+    has something, and sets until when, beside the time to ask the source."""
+    var presence = presence_of(connection)
+    if presence != Presence.DOUBTFUL:
+        return presence == Presence.THERE
+    ref pending = connection.request.pending.held()[]
+    if pending.body.listens():
+        # It says goodbye before the end, if it means to hear an answer.
+        return False
+    if pending.ended_len != pending.pace.sent_len:
+        pending.ended_len = pending.pace.sent_len
+        pending.ended_ms = state.now_ms
+    var end_ms = deadline_of(Wait.HALF_CLOSED, pending.ended_ms, state.config)
+    connection.deadline_ms = min(connection.deadline_ms, end_ms)
+    return state.now_ms < end_ms
 
 
 @no_inline
@@ -152,36 +172,36 @@ def note_end(mut connection: Connection, state: WorkerState):
     ref request = connection.request
     if not request.call.plan.defers():
         return request.call.job.held()[].set()
-    if not request.row.outlasts_end():
-        request.row.outlast_end()
+    var presence = presence_of(connection)
+    if presence == Presence.GONE:
+        request.call.job.held()[].set()
+    elif presence == Presence.DOUBTFUL:
         var end_ms = deadline_of(Wait.HALF_CLOSED, state.now_ms, state.config)
         connection.deadline_ms = min(connection.deadline_ms, end_ms)
-    if has_left(connection):
-        connection.request.call.job.held()[].set()
 
 
-@no_inline
-def has_left(mut connection: Connection) -> Bool:
-    """Tells whether a client that has ended its side is taken for gone, or may
-    wait for what it has asked for.
+def presence_of(mut connection: Connection) -> Presence:
+    """Judges whether a client that has ended its side waits for what it has asked
+    for.
 
     One that has sent its last request may end its own side and wait (RFC 9112
     section 9.6), and one that leaves does the same. So it counts whether other
     requests stand before the end, or did so: who leaves has seldom sent more.
     """
     if connection.client == ClientSide.FAILED:
-        return True
+        return Presence.GONE
     if not connection.request.has_all_content():
         # What reads the content finds the end.
-        return False
+        return Presence.THERE
     var octet = List[UInt8](length=1, fill=0)
     var count = connection.socket.peek(Span(octet))
     if count < 0 and count != -EAGAIN:
-        return True
+        return Presence.GONE
     if connection.request.row.outlasts_end() or _has_to_hear(connection):
-        return False
+        return Presence.THERE
     # Over TLS it may be no more than a goodbye.
-    return count <= 0 or connection.tls.__bool__()
+    var is_all = count <= 0 or connection.tls.__bool__()
+    return Presence.DOUBTFUL if is_all else Presence.THERE
 
 
 def _has_to_hear(connection: Connection) -> Bool:
