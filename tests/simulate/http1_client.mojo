@@ -315,11 +315,8 @@ struct Http1Client(Asking):
     def is_judged(self) -> Bool:
         if self._is_excused:
             return False
-        if self.manner == Manner.ENDS:
-            # Who has ended its side is taken for gone if it would have to wait.
-            ref last = self._asked.at(len(self._asked) - 1)
-            return last.kind != AskedKind.STREAM and not last.is_proxied()
-        return self.manner == Manner.POLITE
+        # Who has ended its side may wait for the rest (RFC 9112 section 9.6).
+        return self.manner == Manner.POLITE or self.manner == Manner.ENDS
 
     def is_content(self) -> Bool:
         return self._answered_count == len(self._asked)
