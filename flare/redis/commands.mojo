@@ -6,7 +6,13 @@ from flare.redis.core.any_command import (
     append_command,
     check_name,
 )
-from flare.redis.core.command import Command, KeyPlace, RedisArg, key_place
+from flare.redis.core.command import (
+    Command,
+    KeyPlace,
+    RedisArg,
+    WaitPlace,
+    key_place,
+)
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
 from flare.redis.core.value import RedisValue, value_or_none
@@ -89,9 +95,10 @@ trait RedisCommands(Deinitable, Movable):
         ref room = self._next()
         room.begin_any(name.as_bytes(), len(arguments))
         var place = KeyPlace(key_place(name))
+        var wait = WaitPlace.of(name.as_bytes(), len(arguments))
         for index in range(len(arguments)):
             append_argument(
-                room, place, index, arguments[index].text.as_bytes()
+                room, place, wait, index, arguments[index].text.as_bytes()
             )
         return self._run().unsafe_lent_by[ImmOrigin(o)]()
 

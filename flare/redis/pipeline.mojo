@@ -1,7 +1,7 @@
 """Several commands that are sent together."""
 
 from flare.redis.core.any_command import GivenKey, append_command
-from flare.redis.core.command import Command, RedisArg
+from flare.redis.core.command import Command, RedisArg, WaitPlace
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyItems, ReplyKind
 
@@ -56,8 +56,11 @@ struct Pipeline(Movable, Sized):
             arguments: Its arguments: texts, octets or numbers.
         """
         self.commands.begin_any(name.as_bytes(), len(arguments))
+        var wait = WaitPlace.of(name.as_bytes(), len(arguments))
         for index in range(len(arguments)):
-            self.commands.add(arguments[index].text)
+            ref text = arguments[index].text
+            self.commands.extra_ms += wait.wait_ms(index, text.as_bytes())
+            self.commands.add(text)
 
     def command(
         mut self,

@@ -182,6 +182,21 @@ def test_a_blocking_command_waits_longer_than_the_timeout(talker, redis):
     assert time.monotonic() - start > 0.5
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["BLPOP", "nothing", "1.2"],
+        ["BLMPOP", "1.2", "1", "nothing", "LEFT"],
+        ["XREAD", "BLOCK", "1200", "STREAMS", "nothing", "$"],
+        ["WAIT", "9", "1200"],
+    ],
+)
+def test_so_does_any_command_that_blocks(talker, redis, words):
+    """The server's wait is on top of the client's time, whoever says it."""
+    talker.ask(do="connect", url=redis.url, timeout_ms=800)
+    assert call(talker, *words) in (None, 0)
+
+
 def test_errors_of_the_server_by_kind(client, redis):
     call(client, "SET", "s", "x")
     assert call(client, "LPUSH", "s", "y")["kind"] == "WrongType"

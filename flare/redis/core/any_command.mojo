@@ -1,7 +1,14 @@
 """Commands whose name and arguments are known when they are sent."""
 
 from flare.bytes.checked import *
-from flare.redis.core.command import Command, KeyPlace, RedisArg, key_place
+from flare.redis.core.command import (
+    Command,
+    KeyPlace,
+    RedisArg,
+    WaitPlace,
+    begins_messages,
+    key_place,
+)
 from flare.redis.core.error import RedisError, RedisErrorKind
 
 comptime _SPACE = UInt8(0x20)
@@ -27,8 +34,11 @@ def append_command(
     key, None where the name tells. Raises if the name or the index cannot be
     right (`BAD_ARGUMENT`); nothing is appended then."""
     var place = _begin(room, name, len(arguments), key_index)
+    var wait = WaitPlace.of(name.as_bytes(), len(arguments))
     for index in range(len(arguments)):
-        append_argument(room, place, index, arguments.at(index).as_bytes())
+        append_argument(
+            room, place, wait, index, arguments.at(index).as_bytes()
+        )
 
 
 def append_command(
@@ -39,8 +49,9 @@ def append_command(
 ) raises RedisError:
     """Appends a command with octets."""
     var place = _begin(room, name, len(arguments), key_index)
+    var wait = WaitPlace.of(name.as_bytes(), len(arguments))
     for index in range(len(arguments)):
-        append_argument(room, place, index, Span(arguments.at(index)))
+        append_argument(room, place, wait, index, Span(arguments.at(index)))
 
 
 def append_command(
@@ -51,8 +62,11 @@ def append_command(
 ) raises RedisError:
     """Appends a command with arguments of any kind."""
     var place = _begin(room, name, len(arguments), key_index)
+    var wait = WaitPlace.of(name.as_bytes(), len(arguments))
     for index in range(len(arguments)):
-        append_argument(room, place, index, arguments.at(index).text.as_bytes())
+        append_argument(
+            room, place, wait, index, arguments.at(index).text.as_bytes()
+        )
 
 
 def _begin(
@@ -81,10 +95,15 @@ def _begin(
 
 
 def append_argument(
-    mut room: Command, mut place: KeyPlace, index: Int, octets: Span[UInt8, _]
+    mut room: Command,
+    mut place: KeyPlace,
+    mut wait: WaitPlace,
+    index: Int,
+    octets: Span[UInt8, _],
 ):
     """Appends the next argument of a command that has begun, as its key if it is
-    that."""
+    that, and notes how long the server waits on purpose if it says so."""
+    room.extra_ms += wait.wait_ms(index, octets)
     if place.is_key(index, octets):
         room.key(octets)
     else:
@@ -92,7 +111,8 @@ def append_argument(
 
 
 def check_name(name: StringSpan) raises RedisError:
-    """Checks that the name of a command is one word (`BAD_ARGUMENT`)."""
+    """Checks that the name of a command is one word, and of one that has a reply
+    (`BAD_ARGUMENT`)."""
     if name.byte_length() == 0:
         raise RedisError(
             RedisErrorKind.BAD_ARGUMENT,
@@ -107,5 +127,19 @@ def check_name(name: StringSpan) raises RedisError:
                     name,
                     "'; it must be one word, and what follows it goes into"
                     " the arguments",
+                ),
+            )
+    # All of these names end so.
+    var last = name.as_bytes().at(name.byte_length() - 1) | 32
+    if last == 0x65 or last == 0x72 or last == 0x63:
+        if begins_messages(name.as_bytes()):
+            raise RedisError(
+                RedisErrorKind.BAD_ARGUMENT,
+                String(
+                    name,
+                    (
+                        " is answered by messages, for which nobody would wait"
+                        " here; a RedisSubscriber listens to channels"
+                    ),
                 ),
             )

@@ -3,7 +3,9 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.digits import read_saturated
 from flare.bytes.float_text import float_text
+from std.math import ceil
 from std.sys.intrinsics import likely
 
 comptime KEPT_COMMAND_LEN_MAX = 65_536
@@ -289,6 +291,103 @@ def _is_among(name: Span[UInt8, _], names: StaticString) -> Bool:
             return False
     word += " "
     return word in names
+
+
+comptime _LISTENING = StaticString(
+    " SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE"
+    " MONITOR SYNC PSYNC "
+)
+# What comes after them is no reply: messages, or a stream without an end.
+
+
+def begins_messages(name: Span[UInt8, _]) -> Bool:
+    """Tells whether a command, its name in any case, is answered by messages,
+    so that no reply to it, or none to what follows, can be told from them."""
+    return _is_among(name, _LISTENING)
+
+
+comptime _WAITS_LAST_S = StaticString(
+    " BLPOP BRPOP BRPOPLPUSH BLMOVE BZPOPMIN BZPOPMAX "
+)
+comptime _WAITS_FIRST_S = StaticString(" BLMPOP BZMPOP ")
+comptime _WAITS_LAST_MS = StaticString(" WAIT WAITAOF ")
+comptime _WAITS_BEHIND_BLOCK = StaticString(" XREAD XREADGROUP ")
+# Where the time stands that a server waits on purpose, and in which unit.
+
+comptime _NO_WAIT = -1
+comptime _BEHIND_BLOCK = -2
+comptime _WAIT_MS_MAX = 1 << 40
+# Beyond any wait; sums with times of the client do not overflow.
+
+
+@fieldwise_init
+struct WaitPlace(TrivialRegisterPassable):
+    """Which argument of a command says how long the server waits on purpose,
+    asked of each in order."""
+
+    var _index: Int
+    var _is_in_seconds: Bool
+
+    @staticmethod
+    def of(name: Span[UInt8, _], argument_count: Int) -> Self:
+        """Finds it for a command, its name in any case."""
+        if len(name) == 0:
+            return Self(_NO_WAIT, False)
+        var first = name.at(0) | 32
+        if first == 0x62:
+            if _is_among(name, _WAITS_LAST_S):
+                return Self(argument_count - 1, True)
+            if _is_among(name, _WAITS_FIRST_S):
+                return Self(0, True)
+        elif first == 0x77:
+            if _is_among(name, _WAITS_LAST_MS):
+                return Self(argument_count - 1, False)
+        elif first == 0x78:
+            if _is_among(name, _WAITS_BEHIND_BLOCK):
+                return Self(_BEHIND_BLOCK, False)
+        return Self(_NO_WAIT, False)
+
+    @always_inline
+    def wait_ms(mut self, index: Int, argument: Span[UInt8, _]) -> Int:
+        """Tells how long the server waits, in milliseconds, if it is this
+        argument. 0 if it is not, or is no time; also for 0, which is for ever
+        to the server and leaves the end to the client."""
+        if likely(self._index == _NO_WAIT):
+            return 0
+        return self._wait_ms(index, argument)
+
+    @no_inline
+    def _wait_ms(mut self, index: Int, argument: Span[UInt8, _]) -> Int:
+        if self._index == _BEHIND_BLOCK:
+            if equals_ignore_case(argument, "block".as_bytes()):
+                self._index = index + 1
+            elif equals_ignore_case(argument, "streams".as_bytes()):
+                # What follows is keys and ids.
+                self._index = _NO_WAIT
+            return 0
+        if index != self._index:
+            return 0
+        self._index = _NO_WAIT
+        if self._is_in_seconds:
+            return _seconds_as_ms(argument)
+        return max(read_saturated(argument, _WAIT_MS_MAX), 0)
+
+
+def _seconds_as_ms(octets: Span[UInt8, _]) -> Int:
+    """Reads a number of seconds as servers do; 0 if it is none."""
+    var is_ascii = len(octets) <= 64
+    for octet in octets:
+        is_ascii = is_ascii and octet > 0x20 and octet < 0x7F
+    if not is_ascii or len(octets) == 0:
+        return 0
+    try:
+        var seconds = atof(StringSpan(unsafe_from_utf8=octets))
+        if seconds >= Float64(_WAIT_MS_MAX) / 1_000.0:
+            return _WAIT_MS_MAX
+        # Not for what is no number either.
+        return Int(ceil(seconds * 1_000.0)) if seconds > 0.0 else 0
+    except:
+        return 0
 
 
 comptime BEHIND_STREAMS = -2

@@ -3,6 +3,7 @@
 from flare.redis.core.any_command import append_command
 from flare.redis.core.command import Command, RedisArg
 from flare.redis.core.error import RedisErrorKind
+from flare.redis.pipeline import Pipeline
 from tests.support.assertions import (
     assert_equal,
     assert_false,
@@ -92,3 +93,86 @@ def test_what_cannot_be_right_is_refused_and_leaves_nothing() raises:
     except error:
         kind = error.kind
     assert_true(kind == RedisErrorKind.BAD_ARGUMENT)
+
+
+@fieldwise_init
+struct _WaitRow(Copyable, Movable):
+    var name: String
+    var words: List[String]
+    var wait_ms: Int
+
+
+def test_how_long_a_command_waits_on_purpose() raises:
+    """Redis, Commands: each of them says how long it blocks, in seconds or in
+    milliseconds; 0 is for ever, which is left to the client's own time."""
+    var rows: List[_WaitRow] = [
+        _WaitRow("BLPOP", ["a", "b", "3"], 3_000),
+        _WaitRow("blpop", ["a", "0.25"], 250),
+        _WaitRow("BRPOP", ["a", "1e1"], 10_000),
+        _WaitRow("BRPOPLPUSH", ["a", "b", "2"], 2_000),
+        _WaitRow("BLMOVE", ["a", "b", "LEFT", "RIGHT", "2"], 2_000),
+        _WaitRow("BZPOPMIN", ["a", "2"], 2_000),
+        _WaitRow("BZPOPMAX", ["a", "2"], 2_000),
+        _WaitRow("BLMPOP", ["2", "1", "7", "LEFT"], 2_000),
+        _WaitRow("BZMPOP", ["2", "1", "7", "MIN"], 2_000),
+        _WaitRow("WAIT", ["1", "1500"], 1_500),
+        _WaitRow("WAITAOF", ["1", "0", "1500"], 1_500),
+        _WaitRow("XREAD", ["BLOCK", "700", "STREAMS", "s", "$"], 700),
+        _WaitRow(
+            "XREADGROUP",
+            ["GROUP", "g", "c", "block", "700", "STREAMS", "s", ">"],
+            700,
+        ),
+        _WaitRow("XREAD", ["STREAMS", "block", "9"], 0),
+        _WaitRow("BLPOP", ["a", "0"], 0),
+        _WaitRow("XREAD", ["BLOCK", "0", "STREAMS", "s", "$"], 0),
+        # What a server refuses waits for nothing.
+        _WaitRow("BLPOP", ["a", "-1"], 0),
+        _WaitRow("BLPOP", ["a", "soon"], 0),
+        _WaitRow("BLPOP", ["a", "nan"], 0),
+        _WaitRow("BLPOP", [], 0),
+        _WaitRow("XREAD", ["BLOCK"], 0),
+        # Nothing is added to a time so that it is none.
+        _WaitRow("BLPOP", ["a", "1e300"], 1 << 40),
+        _WaitRow("WAIT", ["1", "99999999999999999999"], 1 << 40),
+        _WaitRow("LPOP", ["a", "3"], 0),
+        _WaitRow("BITCOUNT", ["a", "3"], 0),
+        _WaitRow("SET", ["BLOCK", "3"], 0),
+    ]
+    for row in rows:
+        var command = Command()
+        append_command(command, row.name, row.words, None)
+        assert_equal(command.extra_ms, row.wait_ms, row.name)
+        var pipe = Pipeline()
+        pipe.command(row.name, row.words)
+        assert_equal(pipe.commands.extra_ms, row.wait_ms, row.name)
+    var pipe = Pipeline()
+    pipe.command("BLPOP", "a", 1)
+    pipe.command("BLPOP", "b", 0.5)
+    assert_equal(pipe.commands.extra_ms, 1_500, "one after the other")
+    pipe.clear()
+    assert_equal(pipe.commands.extra_ms, 0)
+
+
+def test_commands_that_are_answered_by_messages_are_refused() raises:
+    """RESP3, Pushed data: a subscription is confirmed by a push, which is no
+    reply, so that who waits for one waits in vain."""
+    var words: List[String] = ["news"]
+    var command = Command()
+    for name in [
+        "SUBSCRIBE",
+        "psubscribe",
+        "SSUBSCRIBE",
+        "UNSUBSCRIBE",
+        "PUNSUBSCRIBE",
+        "SUNSUBSCRIBE",
+        "MONITOR",
+        "SYNC",
+        "PSYNC",
+    ]:
+        with assert_raises(contains="is answered by messages"):
+            append_command(command, name, words, None)
+        assert_equal(len(command.octets), 0)
+        assert_equal(command.count, 0)
+    with assert_raises(contains="RedisSubscriber"):
+        append_command(command, "SUBSCRIBE", words, None)
