@@ -4,11 +4,15 @@ from flare.bytes.ascii import find_octet
 from flare.bytes.checked import *
 from flare.bytes.digits import read_digits
 from flare.redis.core.error import RedisError, RedisErrorKind
-from flare.redis.core.reply import Reply
+from flare.redis.core.reply import Reply, ReplyKind
 from std.builtin.globals import global_constant
 
 comptime SLOT_COUNT = 16_384
 """How many slots a cluster has (Redis Cluster specification)."""
+
+comptime _NO_HOST_NAME = StaticString("?")
+# What nodes say for a host name that they do not know, where names are preferred
+# (cluster-preferred-endpoint-type).
 
 
 def _table() -> Array[UInt16, 256]:
@@ -99,6 +103,8 @@ def read_redirection(message: StringSpan) raises RedisError -> Redirection:
             unsafe_from_utf8=octets.between(min(second + 1, colon), colon)
         )
     )
+    if host == _NO_HOST_NAME:
+        host = String()
     return Redirection(slot, host^, UInt16(port))
 
 
@@ -159,9 +165,7 @@ def read_slots(
     while ranges.has_next():
         var slots = ranges.next()
         var master = slots[2]
-        var host = String(asked_host)
-        if not master[0].is_null() and len(master[0].octets()) > 0:
-            host = String(master[0].text())
+        var host = _host_of(master, asked_host)
         var port = master[1].integer()
         if port < 1 or port > 65_535:
             # Nobody can connect there; who asks for such a slot is told so.
@@ -169,6 +173,23 @@ def read_slots(
         var node = node_name(host, UInt16(port))
         map.set_owner(slots[0].integer(), slots[1].integer(), node)
     return map^
+
+
+def _host_of(
+    node: Reply[_], asked_host: StringSpan
+) raises RedisError -> String:
+    """Reads where a node is: its name or address; the address behind its id if
+    host names are preferred and it has none; else the host that was asked."""
+    if not node[0].is_null() and len(node[0].octets()) > 0:
+        var name = node[0].text()
+        if not (name == _NO_HOST_NAME):
+            return String(name)
+        if len(node) > 3:
+            var address = node[3].find("ip")
+            if address and address.held().kind() == ReplyKind.BULK:
+                if len(address.held().octets()) > 0:
+                    return String(address.held().text())
+    return String(asked_host)
 
 
 def node_name(host: StringSpan, port: UInt16) -> String:

@@ -50,6 +50,8 @@ def test_redirections() raises:
     assert_equal(same.host, "")
     assert_equal(Int(same.port), 7000)
     assert_equal(read_redirection("MOVED 5 ::1:7001").host, "::1")
+    # Redis, cluster-preferred-endpoint-type: no host name is known.
+    assert_equal(read_redirection("MOVED 5 ?:7001").host, "")
 
 
 def test_redirections_that_lead_nowhere() raises:
@@ -90,6 +92,35 @@ def test_a_map_of_slots() raises:
     map.set_owner(7, 7, "1.2:7002")
     assert_equal(map.owner(7).value(), "1.2:7002")
     assert_equal(map.owner(6).value(), "1.2:7000")
+
+
+def test_nodes_without_a_host_name() raises:
+    """Redis, CLUSTER SLOTS: where host names are preferred, `?` stands for one
+    that has none; its address is in the metadata behind its id, if it knows it.
+    """
+    var buffer = Buffer(64)
+    buffer.append(
+        (
+            # RESP2: names and values in turn.
+            "*3\r\n*3\r\n:0\r\n:0\r\n*4\r\n$1\r\n?\r\n:7000\r\n$2\r\nid\r\n"
+            "*2\r\n$2\r\nip\r\n$3\r\n1.2\r\n"
+            # RESP3: a map.
+            "*3\r\n:1\r\n:1\r\n*4\r\n$1\r\n?\r\n:7001\r\n$2\r\nid\r\n"
+            "%1\r\n$2\r\nip\r\n$3\r\n1.3\r\n"
+            # The one that was asked: it does not know its own address.
+            "*3\r\n:2\r\n:2\r\n*4\r\n$1\r\n?\r\n:7002\r\n$2\r\nid\r\n"
+            "*2\r\n$2\r\nip\r\n$0\r\n\r\n"
+        ).as_bytes()
+    )
+    var parser = ReplyParser()
+    parser.begin(1)
+    assert_true(parser.advance(buffer.terminate()))
+    var map = read_slots(parser.first(buffer.span()), "asked")
+    _ = parser^
+    _ = buffer^
+    assert_equal(map.owner(0).value(), "1.2:7000")
+    assert_equal(map.owner(1).value(), "1.3:7001")
+    assert_equal(map.owner(2).value(), "asked:7002")
 
 
 def test_slots_beyond_the_last_are_left_out() raises:
