@@ -9,7 +9,7 @@ from flare.sys.backoff import Backoff
 from flare.sys.mutex import Mutex
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener, TcpStream
-from tests.support.assertions import assert_equal
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.loopback import PATIENCE_MS
 from tests.support.scripted_redis import Asking, config_of, listen
 
@@ -264,3 +264,10 @@ def test_replies_that_are_cut_off() raises:
         var last = TcpStream.connect("127.0.0.1", port, PATIENCE_MS)
         last.close()
         server^.join()
+
+
+def test_a_node_of_a_cluster_says_what_to_do() raises:
+    """Redis Cluster specification: only a client of clusters follows these."""
+    for code in ["MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381"]:
+        var error = RedisError.of_reply(String(code).as_bytes())
+        assert_true("use RedisCluster" in String(error), String(error))

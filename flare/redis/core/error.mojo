@@ -92,9 +92,13 @@ struct RedisErrorKind(Equatable, ImplicitlyCopyable, Writable):
     """A script runs for too long."""
     comptime NO_SCRIPT = Self("NoScript", "NOSCRIPT")
     """The server does not know the script."""
-    comptime MOVED = Self("Moved", "MOVED")
+    comptime MOVED = Self(
+        "Moved", "MOVED", "this server is a node of a cluster: use RedisCluster"
+    )
     """The slot belongs to another node of the cluster."""
-    comptime ASK = Self("Ask", "ASK")
+    comptime ASK = Self(
+        "Ask", "ASK", "this server is a node of a cluster: use RedisCluster"
+    )
     """The key is on its way to another node of the cluster."""
     comptime TRY_AGAIN = Self("TryAgain", "TRYAGAIN")
     """The keys of one command are on their way to another node."""
