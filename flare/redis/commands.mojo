@@ -43,7 +43,8 @@ struct ScanPage(Copyable, Movable):
     """A part of the keys of a server."""
 
     var cursor: Int
-    """Where to go on; 0 when all have been seen."""
+    """Where to go on; 0 when all have been seen. Its 64 bits are the server's,
+    so that it may be negative here."""
     var keys: List[String]
     """Some keys; one may be seen twice."""
 
@@ -488,13 +489,14 @@ trait RedisCommands(Deinitable, Movable):
         """
         ref room = self._next()
         room.begin_read["SCAN"](5)
-        room.add_number(cursor)
+        # A number without a sign to the server.
+        room.add(String(UInt64(cursor)))
         room.add_literal["MATCH"]()
         room.add(pattern)
         room.add_literal["COUNT"]()
         room.add_number(count)
         var reply = self._run()
-        return ScanPage(reply[0].integer(), texts(reply[1]))
+        return ScanPage(_cursor_of(reply[0]), texts(reply[1]))
 
     # Hashes.
 
@@ -962,6 +964,25 @@ def texts(reply: Reply[_]) raises RedisError -> List[String]:
     while items.has_next():
         copies.append(String(items.next().text()))
     return copies^
+
+
+def _cursor_of(reply: Reply[_]) raises RedisError -> Int:
+    """Reads a number of 64 bits without a sign."""
+    var octets = reply.octets()
+    var value = UInt64(0)
+    var is_number = len(octets) > 0
+    for octet in octets:
+        var digit = octet - 48
+        if digit > 9 or value > (UInt64.MAX - UInt64(digit)) // 10:
+            is_number = False
+            break
+        value = value * 10 + UInt64(digit)
+    if not is_number:
+        raise RedisError(
+            RedisErrorKind.UNEXPECTED_REPLY,
+            String("the cursor of SCAN is no number of 64 bits"),
+        )
+    return Int(value)
 
 
 def _scored(reply: Reply[_]) raises RedisError -> List[ScoredMember]:
