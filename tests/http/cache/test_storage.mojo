@@ -112,6 +112,15 @@ def test_what_is_stored() raises:
             _STATUS,
             _STATUS,
         ),
+        # What was asked for was a part: this says nothing of the whole.
+        _Row(
+            "9110-15.5.17",
+            416,
+            "Range: bytes=9-",
+            "Cache-Control: public, max-age=1",
+            _REQUEST,
+            _REQUEST,
+        ),
         _Row(
             "5.2.2.7",
             200,

@@ -351,6 +351,16 @@ def test_validation_of_a_part() raises:
     assert_equal(bench.ask().status, 503, "the older one is gone")
 
 
+def test_a_range_that_is_refused_is_no_answer_to_others() raises:
+    """9110-15.5.17: 416 is about the Range of its request alone."""
+    var bench = _Bench()
+    bench.answer("Cache-Control: max-age=60", status=416, content="no")
+    assert_equal(bench.ask("Range: bytes=99-").status, 416)
+    bench.answer("Cache-Control: max-age=60")
+    assert_equal(bench.ask().status, 200)
+    assert_equal(_status(bench.ask()), "flare; hit")
+
+
 def test_no_parts_are_kept() raises:
     """3.3."""
     var bench = _Bench()

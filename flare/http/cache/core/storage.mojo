@@ -64,7 +64,7 @@ struct StoreRefusal(Equatable, TrivialRegisterPassable):
     comptime USELESS = Self(8)
     """It is stale from the start, and cannot be validated."""
     comptime REQUEST = Self(9)
-    """The request forbids it."""
+    """The request forbids it, or has asked for a part that does not exist."""
 
     def is_of_origin(self) -> Bool:
         """Tells whether the origin wants nothing kept of the target, so that
@@ -94,6 +94,9 @@ def store_refusal(
     `NONE` if so."""
     if status < 200 or status == 206 or status == 304:
         return StoreRefusal.STATUS
+    if status == 416:
+        # RFC 9110 section 15.5.17: it is about the Range of this request.
+        return StoreRefusal.REQUEST
     var control = response_control(headers, policy)
     if control.must_understand and not _understands(status):
         return StoreRefusal.STATUS
