@@ -129,10 +129,10 @@ struct Idempotency[H: Handler](Layer):
 
     A repeated request gets the first answer, with `Idempotent-Replayed: true`.
     While the first is under way it is 409, and 422 if the key was used for
-    another target, type or content. An answer of 429 or from 500 up, a refusal
-    for which the content was not waited for, and an error decide nothing: the
-    request may come again. Where a client went away before there was an answer,
-    or a process died, the key is held for `lock_s`.
+    another target, type or content. An answer of 408, 421, 425, 429 or from 500
+    up, a refusal for which the content was not waited for, and an error decide
+    nothing: the request may come again. Where a client went away before there
+    was an answer, or a process died, the key is held for `lock_s`.
 
     With `RedisIdempotency` in place of `LocalIdempotency` all processes know of
     all keys. The whole content is compared, so it is waited for also where the
@@ -476,7 +476,13 @@ struct FirstAnswers(Movable):
 
 
 def _decides_nothing(response: Response) -> Bool:
-    return response.status.code == 429 or response.status.code >= 500
+    """Tells whether nothing was done, so that the same may be sent again: also
+    after 408 and 421 (RFC 9110 sections 15.5.9 and 15.5.20) and 425 (RFC 8470
+    section 5.2)."""
+    var code = response.status.code
+    return (
+        code == 408 or code == 421 or code == 425 or code == 429 or code >= 500
+    )
 
 
 def _log(what: StaticString, error: Error):

@@ -242,6 +242,11 @@ def test_what_decides_nothing() raises:
         ("303", 1),
         ("400", 1),
         ("404", 1),
+        # RFC 9110 sections 15.5.9 and 15.5.20, RFC 8470 section 5.2: nothing was
+        # done, and the client may send the same again.
+        ("408", 2),
+        ("421", 2),
+        ("425", 2),
         ("429", 2),
         ("500", 2),
         ("503", 2),
