@@ -33,6 +33,7 @@ from flare.http.client.message.response import (
     ClientResponse,
     ContentUse,
     SendResult,
+    has_known_coding,
     url_without_credentials,
 )
 from flare.http.client.exchange.exchange import sent_fields, sent_host
@@ -145,6 +146,10 @@ struct CachedClient(TransferMethods):
         var found = self.store.look_up(
             key, fields.lend(), asked, self.policy, unix_seconds()
         )
+        if found.response and not _is_answer(
+            prepared, found.response.held()[], state.config
+        ):
+            found = Lookup(None, Reuse.VALIDATE, True)
         if found.response:
             if found.reuse == Reuse.FRESH or found.reuse == Reuse.STALE:
                 var kept = self._answer(
@@ -455,6 +460,19 @@ def _is_readable(prepared: PreparedRequest, fields: HeaderMap) -> Bool:
         if name in fields:
             return False
     return True
+
+
+def _is_answer(
+    prepared: PreparedRequest, stored: StoredResponse, config: ClientConfig
+) -> Bool:
+    """Tells whether the client itself would have given a kept response: not a
+    redirection that this request follows, nor content decoded, or not, by the
+    settings of another client."""
+    if prepared.will_follow(stored.status, stored.headers):
+        return False
+    return stored.is_decoded == config.decodes_content or not has_known_coding(
+        stored.headers
+    )
 
 
 def _ask_to_validate(mut prepared: PreparedRequest, stored: StoredResponse):

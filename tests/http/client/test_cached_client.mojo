@@ -8,6 +8,7 @@ from flare.http.cache.store import CacheStore
 from flare.http.client.cached_client import CachedClient
 from flare.http.client.connect.cancel import CancelToken
 from flare.http.client.client import HttpClient
+from flare.http.client.message.config import ClientConfig
 from flare.http.client.message.request import ClientRequest
 from flare.http.message.body import Body
 from flare.sys.clock import unix_seconds
@@ -49,3 +50,81 @@ def test_what_is_kept_does_not_answer_what_was_cancelled() raises:
     except error:
         kind = String(error.kind)
     assert_equal(kind, "Cancelled")
+
+
+def _store_of(
+    status: Int, fields: StringSpan, *, is_decoded: Bool = False
+) raises -> CacheStore:
+    """Makes a store with one fresh response to `NOWHERE`."""
+    var store = CacheStore()
+    var owned = request_with("")
+    var now_s = unix_seconds()
+    var stored = StoredResponse(
+        status,
+        headers_of(String("Cache-Control: max-age=1000\n", fields)),
+        Body("old"),
+        owned.view().headers,
+        policy=CachePolicy(is_shared=False),
+        times=ExchangeTimes(now_s, now_s),
+    )
+    _ = owned^
+    stored.is_decoded = is_decoded
+    _ = store.put(cache_key("http", "%2Fnowhere%2Fat.all", "/"), stored^)
+    return store
+
+
+def _outcome(
+    mut client: CachedClient, max_redirects: Optional[Int] = None
+) -> String:
+    """Gives the status of the answer to a request; `asked` if it went to the
+    server, which is not there."""
+    var request = ClientRequest("GET", String(NOWHERE))
+    if max_redirects:
+        request.max_redirects = max_redirects.value()
+    try:
+        return String(client.send(request^).status.code)
+    except:
+        return String("asked")
+
+
+def test_a_kept_redirection_is_followed_by_who_follows() raises:
+    """`ClientRequest.max_redirects`: with 0 the response is the redirection. Who
+    follows must not get it, though another request has had it kept."""
+    for status in [301, 302, 303, 307, 308]:
+        var store = _store_of(status, "Location: /there")
+        var client = CachedClient(HttpClient(), store)
+        assert_equal(_outcome(client, max_redirects=0), String(status))
+        assert_equal(_outcome(client), "asked", String(status))
+    # These lead nowhere.
+    for status in [300, 404]:
+        var client = CachedClient(
+            HttpClient(), _store_of(status, "Location: /there")
+        )
+        assert_equal(_outcome(client), String(status))
+    var bare = CachedClient(HttpClient(), _store_of(301, "X: y"))
+    assert_equal(_outcome(bare), "301")
+
+
+def test_coded_content_is_for_clients_of_its_kind() raises:
+    """`ClientConfig.decodes_content`: of two clients with one store each has the
+    content as it says, decoded or as it was sent."""
+    for decodes in [True, False]:
+        for is_decoded in [True, False]:
+            var config = ClientConfig()
+            config.decodes_content = decodes
+            var store = _store_of(
+                200, "Content-Encoding: gzip", is_decoded=is_decoded
+            )
+            var client = CachedClient(HttpClient(config=config^), store)
+            var expected = "200" if decodes == is_decoded else "asked"
+            assert_equal(_outcome(client), expected)
+    # What is not coded, or by a coding that nobody knows, is as it was sent.
+    for coding in ["identity", "other"]:
+        for decodes in [True, False]:
+            var config = ClientConfig()
+            config.decodes_content = decodes
+            var fields = String("Content-Encoding: ", coding)
+            var client = CachedClient(
+                HttpClient(config=config^), _store_of(200, fields)
+            )
+            assert_equal(_outcome(client), "200", String(coding))

@@ -59,6 +59,7 @@ from flare.http.exchange.retry_rules import (
 )
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.header_map import HeaderMap
+from flare.http.message.status import Status
 from flare.trace.core.propagation import set_trace_fields
 from flare.trace.core.span import TraceSpan
 from flare.trace.core.span_data import SpanKind
@@ -373,10 +374,14 @@ struct PreparedRequest(Movable):
     def will_follow(self, response: ClientResponse) -> Bool:
         """Tells whether a response leads elsewhere, and is not the final one;
         its head is enough."""
+        return self.will_follow(response.status, response.headers)
+
+    def will_follow(self, status: Status, headers: HeaderMap) -> Bool:
+        """Tells the same of a response with such a head."""
         return (
-            is_redirect(response.status)
+            is_redirect(status)
             and self._max_redirects > 0
-            and has_location(response.headers)
+            and has_location(headers)
         )
 
     def will_stop_expecting(

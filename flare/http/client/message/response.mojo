@@ -492,6 +492,29 @@ def _from_latin_1(octets: Span[UInt8, _]) -> String:
     return text_of(text)
 
 
+def has_known_coding(headers: HeaderMap) -> Bool:
+    """Tells whether a client that decodes content would decode a response's."""
+    try:
+        return len(_codings(headers)) > 0
+    except:
+        return False
+
+
+def _codings(headers: HeaderMap) raises ClientError -> List[ContentCoding]:
+    """Reads the codings of a response; none if one of them is unknown."""
+    var codings = List[ContentCoding]()
+    var index = headers.find("content-encoding")
+    while index >= 0:
+        try:
+            parse_content_encoding(headers.value(index), codings)
+        except error:
+            if error.name.byte_length() > 0:
+                return []
+            raise ClientError(Phase.DECODE, BadContent, String(error))
+        index = headers.find("content-encoding", index + 1)
+    return codings^
+
+
 def content_decoder(
     headers: HeaderMap, output_len_max: Int
 ) raises ClientError -> Optional[ContentDecoder]:
@@ -502,16 +525,7 @@ def content_decoder(
 
     Raises if there are more codings than anybody uses, or a library is missing.
     """
-    var codings = List[ContentCoding]()
-    var index = headers.find("content-encoding")
-    while index >= 0:
-        try:
-            parse_content_encoding(headers.value(index), codings)
-        except error:
-            if error.name.byte_length() > 0:
-                return None
-            raise ClientError(Phase.DECODE, BadContent, String(error))
-        index = headers.find("content-encoding", index + 1)
+    var codings = _codings(headers)
     if len(codings) == 0:
         return None
     try:
