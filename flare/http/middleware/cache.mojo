@@ -52,6 +52,8 @@ from std.memory import ArcPointer
 comptime _DRAIN_MS = 5_000
 # How long a server waits at its end for what is fetched in the background.
 
+comptime _PARTS: Array[StaticString, 2] = ["range", "if-range"]
+
 comptime _CONDITIONS: Array[StaticString, 2] = [
     "if-none-match",
     "if-modified-since",
@@ -559,7 +561,13 @@ struct Cache[H: Handler](Layer):
                 fetch.look_again(self.store, req, self.policy)
                 if fetch.found.reuse == Reuse.FRESH and fetch.found.response:
                     return
-        run_to_end(self._forward(req, fetch^))
+        # What is fetched is to take the place of the whole, be a part given.
+        var fields = ReplacedFields(req.headers, materialize[_PARTS]())
+        # SAFETY: they live until the response has been made.
+        run_to_end(
+            self._forward(req.unsafe_with_headers(fields.lend()), fetch^)
+        )
+        _ = fields^
 
 
 struct _Fetched[H: Handler](LaterStep):

@@ -485,6 +485,22 @@ def test_stale_while_revalidate() raises:
     assert_equal(bench.store.stats().stale_count, 1)
 
 
+def test_the_whole_is_fetched_while_a_stale_part_is_given() raises:
+    """5861-3: what is fetched meanwhile takes the place of what is stale, which a
+    part of it could not (9111-3.3)."""
+    var bench = _Bench()
+    bench.answer("Cache-Control: max-age=0, stale-while-revalidate=60")
+    _ = bench.ask()
+    bench.answer("Cache-Control: max-age=60", content="newer")
+    assert_equal(bench.ask("Range: bytes=0-2\nIf-Range: x").text(), "content")
+    assert_equal(bench.ask("Range: bytes=0-2").status, 206)
+    var deadline = Deadline(5_000)
+    while bench.store.stats().stored_count < 2:
+        assert_true(deadline.left_ms() > 0, "nothing was fetched meanwhile")
+    assert_equal(bench.ask("Range: bytes=0-2").text(), "new")
+    assert_equal(bench.asked_for(), "GET")
+
+
 def test_streams() raises:
     var bench = _Bench(CachePolicy(content_len_max=100))
     bench.answer("Cache-Control: max-age=60")
