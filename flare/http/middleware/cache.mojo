@@ -422,7 +422,7 @@ struct Cache[H: Handler](Layer):
     ) raises -> Response:
         """Answers with a stale response in place of an error."""
         self.store.count(fetch.key, Figure.STOOD_IN)
-        var status = CacheStatus(Forward.STALE, forward_status=code)
+        var status = CacheStatus(fetch.reason(), forward_status=code)
         return self._reply(req, fetch.found, status^)
 
     def _validate(
@@ -458,7 +458,7 @@ struct Cache[H: Handler](Layer):
         if not stored.is_confirmed_by(confirming.headers):
             # Of another response, which is not here.
             self.store.drop(fetch.key)
-            var status = CacheStatus(Forward.STALE)
+            var status = CacheStatus(fetch.reason())
             if fetch.is_later:
                 return self._told(
                     Response(502, "a 304 without cause\n"), status
@@ -474,7 +474,7 @@ struct Cache[H: Handler](Layer):
         var refusal = fresh.refusal(req.headers, self.policy, fetch.times)
         var is_stored = refusal == StoreRefusal.NONE
         var status = CacheStatus(
-            Forward.STALE, forward_status=304, is_stored=is_stored
+            fetch.reason(), forward_status=304, is_stored=is_stored
         )
         var newer = Lookup(ArcPointer(fresh^), Reuse.FRESH, True)
         if is_stored:

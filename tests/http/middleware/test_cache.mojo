@@ -485,6 +485,24 @@ def test_stale_while_revalidate() raises:
     assert_equal(bench.store.stats().stale_count, 1)
 
 
+def test_why_it_went_on_is_told_whatever_comes_back() raises:
+    """9211-2.2: `request` where what is kept is fresh, and the request does not
+    allow it."""
+    comptime ASKED = StaticString("Cache-Control: no-cache")
+    var bench = _Bench()
+    bench.answer('Cache-Control: max-age=60, stale-if-error=60\nETag: "a"')
+    _ = bench.ask()
+    bench.answer('ETag: "a"', status=304)
+    assert_equal(
+        _status(bench.ask(ASKED)),
+        "flare; fwd=request; fwd-status=304; stored",
+    )
+    bench.answer("", status=503)
+    assert_equal(
+        _status(bench.ask(ASKED)), "flare; fwd=request; fwd-status=503"
+    )
+
+
 def test_the_whole_is_fetched_while_a_stale_part_is_given() raises:
     """5861-3: what is fetched meanwhile takes the place of what is stale, which a
     part of it could not (9111-3.3)."""
