@@ -50,6 +50,11 @@ def check_output(file: Path) -> None:
         raise CommandError(
             f"the output would be {file}, which is a folder", "name a file with -o"
         )
+    if file.suffix == MAIN.suffix:
+        # The binary would stand where the program was.
+        raise CommandError(
+            f"the output would be {file}, a Mojo source", "name another file with -o"
+        )
     file.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(file.parent, os.W_OK):
         raise CommandError(

@@ -106,6 +106,9 @@ def test_an_error_of_the_compiler_is_passed_on(flare, tmp_path: Path) -> None:
     (["build", "x.mojo"], "there is no file x.mojo"),
     (["build", "notes.txt"], "is no Mojo source"),
     (["build", "one.mojo", "-o", "."], "which is a folder"),
+    (["build", "one.mojo", "-o", "one.mojo"], "would be one.mojo, a Mojo source"),
+    (["build", "one.mojo", "-o", "two.mojo"], "would be two.mojo, a Mojo source"),
+    (["openapi", "one.mojo", "-o", "one.mojo"], "would be one.mojo, a Mojo source"),
     (["build", "one.mojo", "--bundle", "full"], "empty folder\n  name another\n"),
     (["build", "one.mojo", "--bundle", "old"], "remove it (rm -r old) or name"),
     (["build", "one.mojo", "--bundle", "one.mojo"], "--bundle one.mojo is a file"),
@@ -128,6 +131,7 @@ def test_what_cannot_be_is_refused(
     assert done.returncode == 2
     assert reason in done.stdout
     assert not (tmp_path / "new").exists()
+    assert (tmp_path / "one.mojo").read_text() == PROGRAM
 
 
 def test_a_missing_c_compiler_is_named(flare, binaries: Path, tmp_path: Path) -> None:
