@@ -1,5 +1,6 @@
 """The library compiled once: what of it programs see, and what does not fit."""
 
+import fcntl
 import os
 import re
 import subprocess
@@ -434,6 +435,46 @@ def test_whoever_edits_a_docstring_compiles_nothing_anew(tmp_path) -> None:
         made.write_unit("all", root / "unit", "identity", ["symbol"])
         said[kind] = store.tree_digest(root / "unit")
     assert said["docs"] == said["first"] != said["code"]
+
+
+def test_what_a_killed_run_has_left_is_swept_away(tmp_path: Path) -> None:
+    """A run that is killed removes nothing; a later one for whatever object does, but
+    not what another process is making."""
+    objects = store.Store(COMPILER, ROOT, tmp_path)
+    for name in ("1111-one", "2222-two"):
+        (tmp_path / f"making-{name}" / "part").mkdir(parents=True)
+    (tmp_path / "3333").mkdir()
+    with (tmp_path / "2222.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        objects.sweep()
+        left = sorted(path.name for path in tmp_path.iterdir() if path.is_dir())
+        assert left == ["3333", "making-2222-two"]
+    objects.sweep()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["3333"]
+
+
+def test_an_object_is_made_where_a_sweep_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+
+    def interrupted(self: store.Store, recipe: store.Recipe, making: Path) -> None:
+        seen.append(sorted(path.name for path in tmp_path.iterdir() if path.is_dir()))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store.Store, "_lay_out", interrupted)
+    objects = store.Store(COMPILER, ROOT, tmp_path)
+    recipe = store.recipe_of(())
+    (tmp_path / "making-0123").mkdir()
+    # As one that was killed while it made this very object. Its compilers may still
+    # write there, so that a new run has a folder of its own.
+    killed = f"making-{objects.digest(recipe)}-killed"
+    (tmp_path / killed / "half").mkdir(parents=True)
+    with pytest.raises(KeyboardInterrupt):
+        objects.find_or_make(recipe, lambda _: None)
+    assert len(seen) == len(seen[0]) == 1 and seen[0] != [killed]
+    assert seen[0][0].startswith(f"making-{objects.digest(recipe)}-")
+    assert [path for path in tmp_path.iterdir() if path.is_dir()] == []
 
 
 def test_the_environment_puts_the_interface_first() -> None:

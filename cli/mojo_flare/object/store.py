@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from mojo_flare.compiler import Compiler
 from mojo_flare.object.interface import Interface, Unit
@@ -20,6 +21,7 @@ from mojo_flare.outcome import CommandError, ExitCode
 
 _HERE = Path(__file__).parent
 _FACTS = "object.json"
+_MAKING = "making-"
 _PRECOMPILE = ("precompile", "flare")
 _WITHOUT = "flare build --whole builds without an object"
 _LEVELS = {"x86-64-v2": ["v2", "v3"], "x86-64-v3": ["v3"], "generic": ["generic"]}
@@ -127,11 +129,27 @@ class Store:
         if found := self._find(digest):
             return found
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / f"{digest}.lock").open("w") as lock:
+        self.sweep()
+        with self._lock(digest) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not self._find(digest):
                 self._make(recipe, self.folder / digest, tell)
         return FlareObject(self.folder / digest)
+
+    def sweep(self) -> None:
+        """Removes what runs that were killed have left; not what another process is
+        making, which holds the lock of its object."""
+        for left in self.folder.glob(f"{_MAKING}*"):
+            digest = left.name.removeprefix(_MAKING).partition("-")[0]
+            with self._lock(digest) as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue
+                shutil.rmtree(left, ignore_errors=True)
+
+    def _lock(self, digest: str) -> IO[str]:
+        return (self.folder / f"{digest}.lock").open("w")
 
     def _find(self, digest: str) -> FlareObject | None:
         for place in (self.shipped, self.folder):
@@ -150,7 +168,8 @@ class Store:
 
     def _make(self, recipe: Recipe, folder: Path, tell: Progress) -> None:
         """Makes an object; parts that an earlier one had, too, are taken from there."""
-        with tempfile.TemporaryDirectory(dir=self.folder, prefix="making-") as place:
+        prefix = f"{_MAKING}{folder.name}-"
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix=prefix) as place:
             making = Path(place).resolve()
             identity, jobs = self._lay_out(recipe, making)
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
