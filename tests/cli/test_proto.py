@@ -414,6 +414,32 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, text: str, expected: 
     assert not (tmp_path / "made").exists()
 
 
+@needs_protoc
+@pytest.mark.parametrize(
+    "names",
+    [("a-b.proto", "a_b.proto"), ("x/a b.proto", "x/a-b.proto"), ("d-e/a.proto", "d_e/a.proto")],
+)
+def test_files_of_one_module_are_not_made_over_each_other(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    """A name is made of what a module's may have, so two files may have the same."""
+    files = {
+        name: f'syntax = "proto3";\npackage p{at};\nmessage M{at} {{}}'
+        for at, name in enumerate(names)
+    }
+    with pytest.raises(CommandError) as refused:
+        make(tmp_path, files)
+    assert all(name in refused.value.message for name in names)
+    assert not (tmp_path / "made").exists()
+
+
+@needs_protoc
+def test_a_file_may_be_named_twice(tmp_path: Path) -> None:
+    (tmp_path / "a.proto").write_text('syntax = "proto3";\nmessage M {}')
+    done = flare("proto", "a.proto", "a.proto", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "messages/a_pb.mojo\n")
+
+
 def test_without_protoc_the_way_to_it_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -697,8 +697,15 @@ def generate(files, wanted: list[str]) -> dict[str, str]:
     output folder, in each of which is an `__init__.mojo`."""
     index = Index(files)
     made: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for name in wanted:
         file = index.files[name]
+        module = ".".join(names.module(name))
+        if modules.setdefault(module, name) != name:
+            raise CommandError(
+                f"{modules[module]} and {name} would both be the module {module}",
+                "rename one, or give each a folder of its own with --out",
+            )
         if file.syntax not in ("", "proto2", "proto3"):
             raise CommandError(
                 f"{name}: files of an edition are not read yet",
