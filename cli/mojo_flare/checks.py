@@ -30,6 +30,11 @@ from mojo_flare.toolchain import (
 DESCRIPTORS_MIN = 4_096
 """Below this a server that is under load refuses connections."""
 DISTRIBUTION = "mojo-flare"
+NO_TEMPORARY_FOLDER = "there is no folder for temporary files that this user may write to"
+GET_TEMPORARY_FOLDER = (
+    "name one in TMPDIR, such as a folder of your own; a read-only container takes"
+    " --tmpfs /tmp"
+)
 _PACKAGES = ("flare", "flare.mojo", "flare.mojoc", "flare.mojopkg")
 _OPENSSL_3 = 0x30000000
 
@@ -168,11 +173,28 @@ def check_import_path(toolchain: Toolchain, value: str | None) -> list[Finding]:
     ]
 
 
+def lacks_temporary_folder(error: OSError) -> bool:
+    """Tells what Python says where it may write to none of the usual places, which has
+    no file's name, from other errors."""
+    return error.filename is None and "temporary directory" in str(error.strerror)
+
+
+def check_temporary_files() -> list[Finding]:
+    """Looks whether there is a folder for temporary files, which compiler and linker
+    need."""
+    try:
+        return [ok("temporary files", tempfile.gettempdir())]
+    except FileNotFoundError:
+        return [problem("temporary files", NO_TEMPORARY_FOLDER, GET_TEMPORARY_FOLDER)]
+
+
 def check_linker(command: str = "cc") -> list[Finding]:
     """Links a program as the compiler does, which calls `cc` for it."""
     path = shutil.which(command)
     if path is None:
         return [problem("linker", f"there is no command named {command}", GET_LINKER)]
+    if check_temporary_files()[0].level != Level.OK:
+        return []
     with tempfile.TemporaryDirectory() as folder:
         result = subprocess.run(
             [path, "-x", "c", "-", "-lm", "-o", str(Path(folder) / "linked")],

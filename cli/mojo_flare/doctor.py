@@ -34,8 +34,8 @@ def doctor(
 ) -> None:
     """Look for what keeps programs from being built or served, and say what helps.
 
-    Compiler and library, the C compiler that links, OpenSSL, zlib, brotli and
-    zstd, the limit of descriptors, and other packages that `import flare` would
+    Compiler and library, the C compiler that links, room for temporary files,
+    OpenSSL, zlib, brotli and zstd, the limit of descriptors, and other packages that `import flare` would
     find: in the working directory, in the compiler's library folder, by -I. Ends
     with 1 if there is a problem; a warning is about what only some programs need.
 
@@ -69,6 +69,7 @@ def examine(ports: list[int], folders: list[Path]) -> list[Finding]:
             found += checks.check_import_path(installed, path)
         except CommandError as error:
             found.append(checks.problem("library", error.message, error.remedy))
+    found += checks.check_temporary_files()
     found += checks.check_linker()
     found += checks.check_openssl()
     for library in checks.SYSTEM_LIBRARIES:

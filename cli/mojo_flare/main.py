@@ -14,6 +14,11 @@ from mojo_flare import terminal, toolchain
 from mojo_flare.bench.command import bench
 from mojo_flare.build import build
 from mojo_flare.check import check
+from mojo_flare.checks import (
+    GET_TEMPORARY_FOLDER,
+    NO_TEMPORARY_FOLDER,
+    lacks_temporary_folder,
+)
 from mojo_flare.completion import completion
 from mojo_flare.describe.command import openapi, routes
 from mojo_flare.dev.command import dev
@@ -84,6 +89,9 @@ def main() -> None:
         terminal.report(error)
         sys.exit(error.code)
     except OSError as error:
+        if lacks_temporary_folder(error):
+            terminal.report(CommandError(NO_TEMPORARY_FOLDER, GET_TEMPORARY_FOLDER))
+            sys.exit(ExitCode.USAGE)
         # What the user named, or what lies around it, cannot be read or written.
         # Else, without a file's name, it is a fault of ours, whose traceback is wanted.
         if error.filename is None and error.errno not in _NO_ROOM:

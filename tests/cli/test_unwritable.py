@@ -4,6 +4,7 @@ built; Python's tracebacks are for faults of the command alone."""
 import errno
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,37 @@ def test_a_full_disk_is_told_in_a_line(tmp_path: Path, words: tuple[str, ...]) -
         "error: what is to be written finds no room: No space left on device\n"
     )
     assert result.returncode == 2
+
+
+@pytest.mark.parametrize(
+    "words", [("doctor",), ("dev", "main.mojo", "--page-port", "0"), ("proto", "who.proto")],
+    ids=lambda words: words[0],
+)
+def test_a_machine_without_room_for_temporary_files(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+) -> None:
+    """As in a container whose file system is read-only."""
+    (tmp_path / "main.mojo").write_text(PROGRAM)
+    (tmp_path / "who.proto").write_text('syntax = "proto3";\nmessage Who {}\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/proc/nowhere"])
+    monkeypatch.setattr(sys, "argv", ["flare", *words])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    shown = capsys.readouterr()
+    if words == ("doctor",):
+        assert ended.value.code == 1
+        assert "problem\ttemporary files\t" in shown.out
+        # The rest was looked at all the same.
+        assert "\tdescriptors\t" in shown.out
+    else:
+        assert ended.value.code == 2
+        assert shown.err.startswith("error: there is no folder for temporary files")
+    assert "TMPDIR" in shown.out + shown.err
 
 
 @pytest.mark.parametrize("named", ["", "relative"])
