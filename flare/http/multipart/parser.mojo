@@ -4,7 +4,7 @@ from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.scan import TCHAR, find_octet_within
-from flare.http.message.media_type import MediaType
+from flare.http.message.media_type import MediaType, has_essence
 from flare.http.multipart.part import FormDisposition, TransferDecoder
 
 comptime _CR: UInt8 = 13
@@ -492,6 +492,9 @@ def multipart_boundary(
     try:
         media_type = MediaType.parse(content_type)
     except error:
+        # What follows the type may be what cannot be read.
+        if has_essence(content_type.as_bytes(), "multipart/form-data"):
+            raise MultipartError(_WANTS_BOUNDARY, 0, False)
         raise MultipartError(_WANTS_FORM, 0, False)
     if media_type.essence != "multipart/form-data":
         raise MultipartError(_WANTS_FORM, 0, False)
@@ -508,8 +511,8 @@ comptime _WANTS_FORM = StaticString(
     "the Content-Type must be multipart/form-data (RFC 7578 section 4.1)"
 )
 comptime _WANTS_BOUNDARY = StaticString(
-    "the Content-Type needs a boundary of 1 to 70 octets (RFC 2046 section"
-    " 5.1.1)"
+    "the Content-Type needs one boundary of 1 to 70 octets, in quotes unless it"
+    " is a token (RFC 2046 section 5.1.1)"
 )
 
 

@@ -308,6 +308,24 @@ def test_boundary() raises:
         assert_true(is_refused, text)
 
 
+def test_boundary_that_cannot_be_read_is_what_is_wrong() raises:
+    # RFC 2045 section 5.1: `=`, `:` and spaces stand between quotes alone.
+    var bad: List[String] = [
+        "multipart/form-data; boundary=----=_Part_1",
+        "multipart/form-data; boundary=a:b",
+        "multipart/form-data; boundary=",
+        "Multipart/Form-Data ; boundary=a; boundary=b",
+    ]
+    for text in bad:
+        var said = String()
+        try:
+            _ = multipart_boundary(text)
+        except error:
+            said = String(error)
+        assert_true("must be multipart/form-data" not in said, said)
+        assert_true("boundary" in said and "quotes" in said, said)
+
+
 def test_large_content_in_pieces() raises:
     # 64 MiB of content pass through without being kept.
     var piece = List[UInt8](length=65_536, fill=UInt8(13))
