@@ -10,6 +10,7 @@ from flare.sys.openssl.context import (
     VERIFY_PEER,
 )
 from flare.sys.openssl.library import OpenSsl, OpenSslError
+from flare.sys.file import PathKind
 from flare.sys.openssl.session import SslSession
 from flare.sys.random import KeyedHasher
 from flare.tls.config import (
@@ -111,12 +112,32 @@ def _trust(mut context: SslContext, config: TlsConfig) raises TlsError:
     elif not has_folder:
         context.trust_system()
     if has_folder:
+        _check_folder(config.authority_folder)
         try:
             context.trust_folder(config.authority_folder)
         except error:
             raise bad_config(
                 Text().add(config.authority_folder).add(": ").add(error).end()
             )
+
+
+def _check_folder(path: String) raises TlsError:
+    """Sees that a folder is there: OpenSSL takes any path, finds nobody there to
+    trust, and refuses every server."""
+    try:
+        if PathKind.of(path, follows_links=True) == PathKind.FOLDER:
+            return
+    except:
+        # Nor can OpenSSL look there.
+        pass
+    raise bad_config(
+        Text()
+        .add(path)
+        .add(
+            " is no folder, or cannot be looked into; give one with authorities"
+        )
+        .end()
+    )
 
 
 def _begin(context: SslContext, peer: PeerName) raises TlsError -> SslSession:
@@ -388,14 +409,13 @@ def protocol_list(protocols: List[String]) raises TlsError -> List[UInt8]:
 
 
 def _unusable(name: String, error: OpenSslError) -> TlsError:
-    return bad_config(
-        Text()
-        .add(name)
-        .add(": ")
-        .add(error)
-        .add("; it must be in PEM form")
-        .end()
-    )
+    var advice = StaticString("; it must be in PEM form")
+    if error.is_too_weak():
+        advice = (
+            "; have it made anew, with an RSA key of at least 2,048 bits or a key"
+            " of P-256 or Ed25519, and a signature by SHA-256"
+        )
+    return bad_config(Text().add(name).add(": ").add(error).add(advice).end())
 
 
 def _none_found(name: String, what: StaticString) -> TlsError:

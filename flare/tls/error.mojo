@@ -423,6 +423,10 @@ def certificate_error(
     elif kind == WrongHost:
         found.write("the certificate is for ")
         _write_names(leaf, found)
+        if peer in leaf.names and _is_address(peer):
+            # RFC 9525 section 6.5, which those who make their own overlook.
+            found.write("; ", peer, " stands there as a name, and must as an")
+            found.write(" address (IP, not DNS, in subjectAltName)")
     else:
         _write_chain(kind, verify_text, chain, found)
     return TlsError(kind, peer, found^)
@@ -498,6 +502,14 @@ def _write_names(facts: CertificateFacts, mut writer: String):
         writer.write_string(" and ")
         (count - written).write_to(writer)
         writer.write_string(" more")
+
+
+def _is_address(host: String) -> Bool:
+    try:
+        _ = IpAddr.parse(host)
+        return True
+    except:
+        return False
 
 
 def ip_text(octets: Span[UInt8, _]) -> String:

@@ -169,7 +169,7 @@ def test_certificates_refused() raises:
             "127.0.0.1",
             "root",
             "WrongHost",
-            "*.0.0.1",
+            "*.0.0.1; 127.0.0.1 stands there as a name, and must as an address",
         ),
         _Row(
             "9525-2 no common name",

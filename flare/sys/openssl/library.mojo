@@ -8,6 +8,10 @@ from flare.sys.openssl.ssl_symbols import ContextSymbols, SessionSymbols
 from flare.sys.platform import IS_MACOS
 
 
+# `SSL_R_CA_KEY_TOO_SMALL`, `SSL_R_CA_MD_TOO_WEAK`, `SSL_R_EE_KEY_TOO_SMALL`.
+comptime _WEAK_FIRST = 397
+comptime _WEAK_LAST = 399
+
 comptime SSL_LIBRARY = 20
 """Errors of TLS itself, among those of OpenSSL's parts (`ERR_LIB_SSL`)."""
 
@@ -38,6 +42,13 @@ struct OpenSslError(Copyable, Movable, Writable):
 
     def is_reason(self, library: Int, reason: Int) -> Bool:
         return self.library == library and self.reason == reason
+
+    def is_too_weak(self) -> Bool:
+        """Tells whether a certificate was read, but has a key that is too short,
+        or a signature by a digest that is too weak."""
+        return self.library == SSL_LIBRARY and (
+            _WEAK_FIRST <= self.reason <= _WEAK_LAST
+        )
 
     def write_to(self, mut writer: Some[Writer]):
         writer.write_string(self.operation)
