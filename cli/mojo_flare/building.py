@@ -100,11 +100,16 @@ def build_if_changed(toolchain: Toolchain, program: Program, name: str = "") -> 
 
 def show_diagnostics(said: str) -> None:
     """Prints what the compiler says, with paths as the user would write them."""
-    here = f"{Path.cwd()}/"
-    for line in said.splitlines():
-        line = line.replace(here, "")
+    for line in lines_with_short_paths(said):
         if not _NOISE.search(line):
             terminal.err.print(_coloured(line))
+
+
+def lines_with_short_paths(said: str) -> list[str]:
+    """Writes the places that the compiler names as they are seen from here. What else a
+    line has stays, as that of a source does, below which marks stand."""
+    here = re.compile(rf"^((?:Included|Imported) from )?{re.escape(str(Path.cwd()))}/")
+    return [here.sub(lambda found: found[1] or "", line) for line in said.splitlines()]
 
 
 def error_count(said: str) -> str:

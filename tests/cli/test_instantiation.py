@@ -162,6 +162,31 @@ def test_how_the_compiler_ends_is_neither_shown_nor_counted(
     assert "pass manager" not in told
 
 
+def test_paths_are_short_but_lines_of_the_source_are_as_they_stand(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What stands below a line marks its columns."""
+    monkeypatch.chdir(tmp_path)
+    source = f'    open("{tmp_path}/notes.txt").rea()'
+    marks = " " * source.index("rea") + "~~~"
+    said = [
+        f"Imported from {tmp_path}/main.mojo:3:",
+        f"{tmp_path}/app/a.mojo:2:9: error: no attribute 'rea'",
+        source,
+        marks,
+    ]
+    show_diagnostics("\n".join(said))
+    assert capsys.readouterr().err.splitlines() == [
+        "Imported from main.mojo:3:",
+        "app/a.mojo:2:9: error: no attribute 'rea'",
+        source,
+        marks,
+    ]
+    assert [(each.place, each.excerpt) for each in diagnostics("\n".join(said))] == [
+        ("app/a.mojo:2:9", [source, marks])
+    ]
+
+
 def test_the_page_of_flare_dev_shows_each_place_with_its_own_line() -> None:
     said = """\
 app/a.mojo:1:1: error: first

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mojo_flare import include, instantiation
+from mojo_flare.building import lines_with_short_paths
 from mojo_flare.toolchain import Toolchain
 
 # For a server that was compiled before; see flare/runtime/dev_handover.mojo.
@@ -43,7 +44,7 @@ def diagnostics(said: str) -> list[Diagnostic]:
     """Reads what the compiler has said, each thing once; what stands before the
     first place is left out."""
     found: list[Diagnostic] = []
-    for line in said.replace(f"{Path.cwd()}/", "").splitlines():
+    for line in lines_with_short_paths(said):
         if match := _HEAD.match(line):
             found.append(Diagnostic(match["place"], match["kind"], match["text"]))
         elif found and not _ASIDE.match(line):
