@@ -9,6 +9,7 @@ from flare.sys.errno import (
     EBADF,
     ECONNREFUSED,
     ECONNRESET,
+    EDESTADDRREQ,
     EHOSTDOWN,
     EHOSTUNREACH,
     EMFILE,
@@ -233,7 +234,7 @@ def _kind(number: Int) -> NetworkErrorKind:
         return materialize[Unreachable]()
     if number == EAGAIN:
         return materialize[WouldBlock]()
-    if number == ENOTCONN or number == EBADF:
+    if number == ENOTCONN or number == EBADF or number == EDESTADDRREQ:
         return materialize[NotConnected]()
     if number == EMSGSIZE:
         return materialize[DatagramTooLarge]()

@@ -44,6 +44,8 @@ comptime EMFILE = 24
 """The process has no more descriptors."""
 comptime EPIPE = 32
 """The other side no longer reads."""
+comptime EDESTADDRREQ = by_platform(89, 39)
+"""A datagram socket has no peer."""
 comptime EMSGSIZE = by_platform(90, 40)
 """The datagram is larger than the socket takes."""
 comptime EPROTOTYPE = by_platform(91, 41)
@@ -153,6 +155,8 @@ def _phrase(number: Int) -> StaticString:
         return "closed already"
     if number == ENOTCONN:
         return "not connected"
+    if number == EDESTADDRREQ:
+        return "the socket has no peer"
     if number == EMSGSIZE:
         return "too large for one datagram"
     if number == EPROTOTYPE:

@@ -4,6 +4,7 @@ from flare.net.blocking_socket import BlockingSocket, SocketOwner
 from flare.net.error import (
     BadAddress,
     NetworkError,
+    NotConnected,
     PermissionDenied,
     send_failure,
 )
@@ -40,6 +41,8 @@ struct UdpSocket(SocketOwner):
 
     var _socket: BlockingSocket
     var _is_v6: Bool
+    # Who alone is heard, if others may have sent before the kernel was told so.
+    var _peer: Optional[SocketAddr]
 
     def __init__(out self, var socket: RawSocket, address: SocketAddr):
         """Takes over a socket.
@@ -50,6 +53,7 @@ struct UdpSocket(SocketOwner):
         """
         self._socket = BlockingSocket(socket^, String(address))
         self._is_v6 = address.ip.is_v6()
+        self._peer = None
 
     @staticmethod
     def bind(address: SocketAddr) raises NetworkError -> Self:
@@ -95,11 +99,13 @@ struct UdpSocket(SocketOwner):
             peer: The other side.
 
         Raises:
-            NetworkError: If there is no route to the address.
+            NetworkError: If there is no route to the address, or its port is 0.
         """
         self._check_family(peer.ip, "connect")
+        _check_port(peer, "connect")
         _ = self._socket.raw.connect(peer)
         self._socket.name = String(peer)
+        self._peer = self._socket.raw.peer_addr()
 
     def send_to(
         mut self, octets: Span[UInt8, _], peer: SocketAddr
@@ -118,6 +124,7 @@ struct UdpSocket(SocketOwner):
                 system refuses it; it names the peer.
         """
         self._check_family(peer.ip, "send")
+        _check_port(peer, "send")
         var address = to_kernel(peer)
         var deadline = Deadline(self._socket.write_timeout_ms)
         while True:
@@ -147,6 +154,8 @@ struct UdpSocket(SocketOwner):
         try:
             return self._socket.send_datagram(octets)
         except error:
+            if error.kind == NotConnected and self.is_open():
+                error.reason += "; name one with connect_to, or use send_to"
             raise _with_advice(error^)
 
     def recv_from(
@@ -166,8 +175,12 @@ struct UdpSocket(SocketOwner):
                 `room` holds its start.
         """
         var sender = SockAddr()
-        var length = self._socket.receive_datagram(room, sender)
-        return Datagram(length, from_kernel(sender))
+        while True:
+            var length = self._socket.receive_datagram(room, sender)
+            var datagram = Datagram(length, from_kernel(sender))
+            # Of strangers there is only what waited when the peer was named.
+            if not self._peer or self._peer.value() == datagram.sender:
+                return datagram
 
     def recv(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
         """Takes one datagram, waiting for it.
@@ -339,6 +352,16 @@ struct UdpSocket(SocketOwner):
             operation,
             String(ip),
             String("the socket is for IPv", own, "; bind one of the other"),
+        )
+
+
+def _check_port(peer: SocketAddr, operation: StaticString) raises NetworkError:
+    if peer.port == 0:
+        raise NetworkError(
+            materialize[BadAddress](),
+            operation,
+            String(peer),
+            "nobody has port 0; name the port that the other side is bound to",
         )
 
 

@@ -87,7 +87,8 @@ struct UnixDatagram(SocketOwner):
         return Self(open_unix(SOCK_DGRAM), SocketFile(), UnixAddr())
 
     def connect_to(mut self, peer: UnixAddr) raises NetworkError:
-        """Makes the socket speak to one peer and hear nobody else.
+        """Makes the socket speak to one peer and hear nobody else from now on;
+        what others have sent before is still received.
 
         Args:
             peer: The other side, which must be there.

@@ -160,11 +160,15 @@ def test_udp_connected_hears_nobody_else() raises:
     var peer = _bound()
     var stranger = _bound()
     _ = socket.send_to("x".as_bytes(), peer.local_addr())
+    # What waits from before is a stranger's, too: the kernel keeps it.
+    _ = stranger.send_to("too early".as_bytes(), socket.local_addr())
+    _ = peer.send_to("early".as_bytes(), socket.local_addr())
     socket.connect_to(peer.local_addr())
     assert_true(socket.peer_addr() == peer.local_addr())
     _ = stranger.send_to("stranger".as_bytes(), socket.local_addr())
     _ = peer.send_to("peer".as_bytes(), socket.local_addr())
     var room = Array[UInt8, 64](fill=0)
+    assert_equal(socket.recv(Span(room)), 5)
     assert_equal(socket.recv(Span(room)), 4)
     socket.set_read_timeout(0)
     assert_true(_recv_failure(socket, 16).kind == Timeout)
@@ -306,14 +310,30 @@ def test_udp_that_is_closed_says_so() raises:
     assert_equal(socket.fd(), -1)
 
 
+def test_udp_nobody_has_port_0() raises:
+    # RFC 768: it says that no reply is expected, and is no destination.
+    var socket = _bound()
+    var nobody = SocketAddr.localhost(0)
+    var error = _send_failure(socket, 1, nobody)
+    assert_true(error.kind == BadAddress, String(error))
+    assert_true("port 0" in String(error), String(error))
+    var refused = String()
+    try:
+        socket.connect_to(nobody)
+    except refusal:
+        refused = String(refusal.kind)
+    assert_equal(refused, "BadAddress")
+
+
 def test_udp_send_without_a_peer() raises:
     var socket = _bound()
     socket.set_write_timeout(PATIENCE_MS)
     var is_refused = False
     try:
         _ = socket.send("x".as_bytes())
-    except:
-        is_refused = True
+    except error:
+        is_refused = error.kind == NotConnected
+        assert_true("connect_to" in String(error), String(error))
     assert_true(is_refused)
     is_refused = False
     try:
