@@ -555,7 +555,7 @@ struct Http2Client(Asking):
             else:
                 stream.received.extend(octets)
         elif event.kind == EventKind.HEADERS:
-            stream.status = self._session.section[].response_status
+            stream.status = self._session.section[].facts.response_status
             if stream.talk and stream.status == 200:
                 # RFC 8441 section 5.
                 stream.talk.value().open(kernel)

@@ -203,7 +203,7 @@ struct Http2Upstream(Answering):
             and kernel.dice.one_in(2)
         ):
             stream.status = 503
-        elif self._session.section[].status == WANTS_UPGRADE:
+        elif self._session.section[].facts.status == WANTS_UPGRADE:
             stream.status = 200
             var breaks_off = self._breaks_off() and kernel.dice.one_in(2)
             stream.talk = WsHost(

@@ -406,15 +406,17 @@ struct Http2Model(Movable):
             faults.stream(Int(error.rule.code.number))
             return
         ref stream = self.streams.at(index)
-        var is_final = self.is_server or self.section.response_status >= 200
+        var is_final = (
+            self.is_server or self.section.facts.response_status >= 200
+        )
         faults.stream(PROTOCOL, not is_final and self._block_ends)
         if is_final:
             stream.has_head = True
-            var status = self.section.response_status
+            var status = self.section.facts.response_status
             if not self.is_server and (status == 204 or status == 304):
                 stream.is_empty = True
             if not stream.is_empty:
-                stream.missing = self.section.content_length
+                stream.missing = self.section.facts.content_length
             faults.stream(PROTOCOL, self._block_ends and stream.missing > 0)
         if not faults.is_none():
             return

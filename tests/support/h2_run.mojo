@@ -190,10 +190,10 @@ struct ModelRun(Movable):
         if (
             not same_octets(section.octets.span(), model.octets.span())
             or section.__len__() != model.__len__()
-            or section.method != model.method
-            or section.status != model.status
-            or section.content_length != model.content_length
-            or section.target.path_len != model.target.path_len
+            or section.facts.method != model.facts.method
+            or section.facts.status != model.facts.status
+            or section.facts.content_length != model.facts.content_length
+            or section.facts.target.path_len != model.facts.target.path_len
         ):
             raise Error("the fields are other ones")
 

@@ -361,7 +361,7 @@ struct ScriptedStreams(Movable):
             stream.received.extend(octets)
             stream.held_len += len(octets)
         elif event.kind == EventKind.HEADERS:
-            var status = self.session.section[].response_status
+            var status = self.session.section[].facts.response_status
             if status != 200 and self.is_patient:
                 raise Error(name, "status ", status)
             stream.has_head = True

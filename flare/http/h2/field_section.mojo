@@ -31,7 +31,7 @@ from flare.http.message.target import (
 from std.sys.intrinsics import likely, unlikely
 
 comptime WANTS_UPGRADE = 101
-"""`Http2FieldSection.status` of a request that asks for WebSocket (RFC 8441)."""
+"""`SectionFacts.status` of a request that asks for WebSocket (RFC 8441)."""
 
 
 @fieldwise_init
@@ -48,11 +48,9 @@ struct SectionLimits(TrivialRegisterPassable):
     """Longest `:path` in bytes."""
 
 
-struct Http2FieldSection(Movable):
-    """Decoded fields, and what they mean to the stream."""
+struct SectionFacts(ImplicitlyCopyable, Movable):
+    """What the fields of a section mean to the stream."""
 
-    var octets: Buffer
-    """Names and values, one after the other."""
     var status: Int
     """The status to answer with in place of a handler, 0 if there is none: the
     request is understood, and is more than is allowed here. `WANTS_UPGRADE` if
@@ -68,60 +66,62 @@ struct Http2FieldSection(Movable):
     """True if a request expects 100-continue."""
     var response_status: Int
     """A response's status."""
-    var _lines: List[FieldLine]
-    var _count: Int
-    var _is_text: Bool
-    var _pseudo: Array[FieldLine, 8]
+    # Which pseudo-header fields there are, by the bits of their kinds.
     var _seen: UInt32
+    var _is_text: Bool
     var _has_bad_host: Bool
     var _broken: Optional[Http2Rule]
     var _is_cut: Bool
     var _expects_more: Bool
     var _cookie_count: Int
+    # Indices of fields; -1 for none.
     var _host: Int
     var _priority: Int
+
+    @always_inline
+    def __init__(out self):
+        """Says what no fields mean."""
+        self.status = 0
+        self.content_length = -1
+        self.method = Method.OTHER
+        self.target = TargetParts(0, 0, 0)
+        self.expects_continue = False
+        self.response_status = 0
+        self._seen = 0
+        self._is_text = True
+        self._has_bad_host = False
+        self._broken = None
+        self._is_cut = False
+        self._expects_more = False
+        self._cookie_count = 0
+        self._host = -1
+        self._priority = -1
+
+
+struct Http2FieldSection(Movable):
+    """Decoded fields, and what they mean to the stream."""
+
+    var octets: Buffer
+    """Names and values, one after the other."""
+    var facts: SectionFacts
+    """What they mean."""
+    var _lines: List[FieldLine]
+    var _count: Int
+    var _pseudo: Array[FieldLine, 8]
 
     def __init__(out self):
         """Makes an empty section."""
         self.octets = Buffer(0)
-        self.status = 0
-        self.content_length = -1
-        self.method = Method.OTHER
-        self.target = TargetParts(0, 0, 0)
-        self.expects_continue = False
-        self.response_status = 0
+        self.facts = SectionFacts()
         self._lines = []
         self._count = 0
-        self._is_text = True
         self._pseudo = Array[FieldLine, 8](fill=FieldLine(0, 0, 0, 0))
-        self._seen = 0
-        self._has_bad_host = False
-        self._broken = None
-        self._is_cut = False
-        self._expects_more = False
-        self._cookie_count = 0
-        self._host = -1
-        self._priority = -1
 
     def clear(mut self):
         """Forgets the fields and keeps the memory."""
         self.octets.clear()
-        self.status = 0
-        self.content_length = -1
-        self.method = Method.OTHER
-        self.target = TargetParts(0, 0, 0)
-        self.expects_continue = False
-        self.response_status = 0
+        self.facts = SectionFacts()
         self._count = 0
-        self._is_text = True
-        self._seen = 0
-        self._has_bad_host = False
-        self._broken = None
-        self._is_cut = False
-        self._expects_more = False
-        self._cookie_count = 0
-        self._host = -1
-        self._priority = -1
 
     def copy_from(mut self, other: Self):
         """Becomes a copy of another section, and keeps the memory.
@@ -131,25 +131,11 @@ struct Http2FieldSection(Movable):
         """
         self.octets.clear()
         self.octets.append(other.octets.span())
-        self.status = other.status
-        self.content_length = other.content_length
-        self.method = other.method
-        self.target = other.target
-        self.expects_continue = other.expects_continue
-        self.response_status = other.response_status
+        self.facts = other.facts
         self._count = 0
         for index in range(other._count):
             self._keep(other._lines.at(index))
-        self._is_text = other._is_text
         self._pseudo = other._pseudo.copy()
-        self._seen = other._seen
-        self._has_bad_host = other._has_bad_host
-        self._broken = other._broken
-        self._is_cut = other._is_cut
-        self._expects_more = other._expects_more
-        self._cookie_count = other._cookie_count
-        self._host = other._host
-        self._priority = other._priority
 
     @always_inline
     def __len__(self) -> Int:
@@ -198,8 +184,8 @@ struct Http2FieldSection(Movable):
             if unlikely(
                 size > limits.size_max or self._count >= limits.field_count_max
             ):
-                self._is_cut = True
-            if unlikely(self._is_cut):
+                self.facts._is_cut = True
+            if unlikely(self.facts._is_cut):
                 self.octets.truncate(kept_len)
                 continue
             var note = field.note
@@ -214,7 +200,7 @@ struct Http2FieldSection(Movable):
                 self._keep_pseudo(note, field.line)
             else:
                 self._note(field)
-        if unlikely(self._cookie_count > 1):
+        if unlikely(self.facts._cookie_count > 1):
             self._join_cookies()
 
     @always_inline
@@ -227,8 +213,8 @@ struct Http2FieldSection(Movable):
 
     def _break(mut self, rule: Http2Rule):
         """Remembers the first rule that was broken."""
-        if not self._broken:
-            self._broken = rule
+        if not self.facts._broken:
+            self.facts._broken = rule
 
     def _value(
         self, line: FieldLine
@@ -242,9 +228,11 @@ struct Http2FieldSection(Movable):
             self._break(Http2Rule.FIELD_NAME)
         if field.note & FieldKind.BAD_VALUE != 0:
             self._break(Http2Rule.FIELD_VALUE)
-        self._is_text = self._is_text and field.note & FieldKind.IS_HIGH == 0
+        self.facts._is_text = (
+            self.facts._is_text and field.note & FieldKind.IS_HIGH == 0
+        )
         # Of `te` it says that, too, and the section is broken in any case.
-        self._has_bad_host |= field.note & FieldKind.BAD_OF_KIND != 0
+        self.facts._has_bad_host |= field.note & FieldKind.BAD_OF_KIND != 0
         var kind = field.note & FieldKind.KINDS
         if kind != FieldKind.OTHER and kind <= FieldKind.PSEUDO_MAX:
             self._note_pseudo(kind, field.line)
@@ -252,19 +240,19 @@ struct Http2FieldSection(Movable):
         if kind == FieldKind.CONTENT_LENGTH:
             self._note_length(field.line)
         elif kind == FieldKind.HOST:
-            if self._host >= 0:
+            if self.facts._host >= 0:
                 self._break(Http2Rule.HOST)
-            self._host = self._count
+            self.facts._host = self._count
         elif kind == FieldKind.COOKIE:
-            self._cookie_count += 1
+            self.facts._cookie_count += 1
         elif kind == FieldKind.TE:
             if field.note & FieldKind.BAD_OF_KIND != 0:
                 self._break(Http2Rule.CONNECTION_FIELD)
         elif kind == FieldKind.OF_CONNECTION:
             self._break(Http2Rule.CONNECTION_FIELD)
         elif kind == FieldKind.PRIORITY:
-            if self._priority < 0:
-                self._priority = self._count
+            if self.facts._priority < 0:
+                self.facts._priority = self._count
         elif kind == FieldKind.EXPECT:
             self._note_expectations(field.line)
         self._keep(field.line)
@@ -272,8 +260,8 @@ struct Http2FieldSection(Movable):
     @no_inline
     def _note_expectations(mut self, line: FieldLine):
         var expected = Expectations(self._value(line))
-        self.expects_continue |= expected.has_continue
-        self._expects_more |= expected.has_other
+        self.facts.expects_continue |= expected.has_continue
+        self.facts._expects_more |= expected.has_other
 
     def _note_pseudo(mut self, kind: UInt8, line: FieldLine):
         if self._count > 0:
@@ -286,15 +274,15 @@ struct Http2FieldSection(Movable):
 
     @always_inline
     def _keep_pseudo(mut self, kind: UInt8, line: FieldLine):
-        self._seen |= UInt32(1) << UInt32(kind)
+        self.facts._seen |= UInt32(1) << UInt32(kind)
         self._pseudo.at(Int(kind)) = line
 
     def _note_length(mut self, line: FieldLine):
         """Reads content-length (RFC 9110 section 8.6)."""
         var length = read_content_length(self._value(line))
-        if length < 0 or self.content_length >= 0:
+        if length < 0 or self.facts.content_length >= 0:
             self._break(Http2Rule.CONTENT_LENGTH)
-        self.content_length = max(length, 0)
+        self.facts.content_length = max(length, 0)
 
     @no_inline
     def _join_cookies(mut self):
@@ -314,16 +302,16 @@ struct Http2FieldSection(Movable):
                 continue
             self._lines.at(count) = line
             # What stood after the crumbs has moved.
-            if index == self._host:
-                self._host = count
-            if index == self._priority:
-                self._priority = count
+            if index == self.facts._host:
+                self.facts._host = count
+            if index == self.facts._priority:
+                self.facts._priority = count
             count += 1
         self._count = count
         var name = self._lines.at(first)
         var start = len(self.octets)
         if start + len(joined) > DECODED_LEN_MAX:
-            self._is_cut = True
+            self.facts._is_cut = True
             return
         self.octets.append(joined.span())
         self._lines.at(first) = FieldLine(
@@ -338,7 +326,7 @@ struct Http2FieldSection(Movable):
 
     @always_inline
     def _has(self, kind: UInt8) -> Bool:
-        return self._seen & (UInt32(1) << UInt32(kind)) != 0
+        return self.facts._seen & (UInt32(1) << UInt32(kind)) != 0
 
     @always_inline
     def pseudo(
@@ -363,7 +351,7 @@ struct Http2FieldSection(Movable):
         Returns:
             True if there is one, or more.
         """
-        return self._priority >= 0
+        return self.facts._priority >= 0
 
     def priority(self) -> Priority:
         """Tells what all `priority` fields say (RFC 9218 section 5), which are
@@ -373,7 +361,7 @@ struct Http2FieldSection(Movable):
             What holds if nothing is said, unless all of them are well-formed.
         """
         var priority = Priority()
-        for index in range(max(self._priority, 0), self._count):
+        for index in range(max(self.facts._priority, 0), self._count):
             var line = self._lines.at(index)
             if same_octets(self._name(line), "priority".as_bytes()):
                 if not priority.take(self._value(line)):
@@ -402,14 +390,14 @@ struct Http2FieldSection(Movable):
             Http2Error: If the request is malformed. One that is not, but is not
                 allowed here, has `status` set.
         """
-        if self._broken:
-            raise Http2Error(self._broken.value(), stream_id)
-        if self._is_cut:
-            self.status = 431
+        if self.facts._broken:
+            raise Http2Error(self.facts._broken.value(), stream_id)
+        if self.facts._is_cut:
+            self.facts.status = 431
             self._forget_odd_names()
             return
-        if self._expects_more:
-            self.status = 417
+        if self.facts._expects_more:
+            self.facts.status = 417
         var rule = self._broken_rule(limits)
         if rule:
             raise Http2Error(rule.value(), stream_id)
@@ -419,7 +407,7 @@ struct Http2FieldSection(Movable):
         whose fields are not looked at any further."""
         for kind in range(1, Int(FieldKind.PSEUDO_MAX) + 1):
             if not is_visible(self.pseudo(UInt8(kind))):
-                self._seen &= ~(UInt32(1) << UInt32(kind))
+                self.facts._seen &= ~(UInt32(1) << UInt32(kind))
 
     def _broken_rule(mut self, limits: SectionLimits) -> Optional[Http2Rule]:
         if not self._has(FieldKind.METHOD) or self._has(FieldKind.STATUS):
@@ -427,19 +415,19 @@ struct Http2FieldSection(Movable):
                 FieldKind.STATUS
             ) else Http2Rule.PSEUDO_MISSING
         var name = self.pseudo(FieldKind.METHOD)
-        self.method = Method(StringSpan(unsafe_from_utf8=name))
-        if unlikely(self.method == Method.OTHER):
+        self.facts.method = Method(StringSpan(unsafe_from_utf8=name))
+        if unlikely(self.facts.method == Method.OTHER):
             if len(name) == 0 or not is_token(name):
                 return Http2Rule.PSEUDO_VALUE
             if len(name) > METHOD_LEN_MAX:
-                self.status = 501
-        var is_connect = self.method == Method.CONNECT
+                self.facts.status = 501
+        var is_connect = self.facts.method == Method.CONNECT
         if self.is_extended_connect():
             var protocol = self.pseudo(FieldKind.PROTOCOL)
             if not is_connect or len(protocol) == 0 or not is_token(protocol):
                 return Http2Rule.PSEUDO_VALUE
             if not equals_ignore_case(protocol, "websocket".as_bytes()):
-                self.status = 501
+                self.facts.status = 501
         if is_connect and not self.is_extended_connect():
             return self._broken_rule_of_tunnel()
         if not self._has(FieldKind.SCHEME) or not self._has(FieldKind.PATH):
@@ -451,15 +439,15 @@ struct Http2FieldSection(Movable):
         if not is_common:
             if not _is_scheme(scheme):
                 return Http2Rule.PSEUDO_VALUE
-            if self._default_port() == 0 and self.status == 0:
+            if self._default_port() == 0 and self.facts.status == 0:
                 # A resource of another protocol (RFC 9110 section 7.4).
-                self.status = 421
+                self.facts.status = 421
         var rule = self._broken_rule_of_host()
         if rule:
             return rule
         rule = self._broken_rule_of_path(limits)
         if unlikely(self.is_extended_connect()):
-            if not rule and self.status == 0:
+            if not rule and self.facts.status == 0:
                 self._become_upgrade()
         return rule
 
@@ -472,15 +460,15 @@ struct Http2FieldSection(Movable):
         comptime WORDS = StaticString("GETupgradewebsocketconnectionUpgrade")
         var start = len(self.octets)
         if start + WORDS.byte_length() > DECODED_LEN_MAX:
-            self.status = 431
+            self.facts.status = 431
             return
         self.octets.append_literal[WORDS]()
         ref method = self._pseudo.at(Int(FieldKind.METHOD))
         method = FieldLine(method.name_offset(), method.name_len(), start, 3)
-        self.method = Method.GET
+        self.facts.method = Method.GET
         self._keep(FieldLine(start + 3, 7, start + 10, 9))
         self._keep(FieldLine(start + 19, 10, start + 29, 7))
-        self.status = WANTS_UPGRADE
+        self.facts.status = WANTS_UPGRADE
 
     def _broken_rule_of_tunnel(mut self) -> Optional[Http2Rule]:
         """Checks CONNECT (RFC 9113 section 8.5), which gets 501."""
@@ -488,25 +476,28 @@ struct Http2FieldSection(Movable):
             return Http2Rule.PSEUDO_VALUE
         if not self._has(FieldKind.AUTHORITY):
             return Http2Rule.PSEUDO_MISSING
-        self.status = 501
+        self.facts.status = 501
         return self._broken_rule_of_host()
 
     def _broken_rule_of_host(mut self) -> Optional[Http2Rule]:
         """Checks :authority and host: one of them is there, and both are the
         same host (RFC 9113 section 8.3.1)."""
-        if self._host < 0 and not self._has(FieldKind.AUTHORITY):
+        if self.facts._host < 0 and not self._has(FieldKind.AUTHORITY):
             return Http2Rule.PSEUDO_MISSING
-        if self._host >= 0:
-            var line = self._lines.at(self._host)
+        if self.facts._host >= 0:
+            var line = self._lines.at(self.facts._host)
             if not self._has(FieldKind.AUTHORITY):
                 self._pseudo.at(Int(FieldKind.AUTHORITY)) = line
-                self._seen |= UInt32(1) << UInt32(FieldKind.AUTHORITY)
+                self.facts._seen |= UInt32(1) << UInt32(FieldKind.AUTHORITY)
             elif not equals_ignore_case(
                 self._without_port(self._value(line)),
                 self._without_port(self.pseudo(FieldKind.AUTHORITY)),
             ):
                 return Http2Rule.HOST
-        if self._has_bad_host or len(self.pseudo(FieldKind.AUTHORITY)) == 0:
+        if (
+            self.facts._has_bad_host
+            or len(self.pseudo(FieldKind.AUTHORITY)) == 0
+        ):
             return Http2Rule.PSEUDO_VALUE
         return None
 
@@ -552,16 +543,18 @@ struct Http2FieldSection(Movable):
         ):
             return Http2Rule.PSEUDO_VALUE
         if length > limits.target_len_max:
-            if self.status == 0:
-                self.status = 414
+            if self.facts.status == 0:
+                self.facts.status = 414
             return None
         # SAFETY: the path lies within the input, which has the slack after it.
         # An extended CONNECT has a path as other requests do.
-        var method = self.method
+        var method = self.facts.method
         if method == Method.CONNECT:
             method = Method.GET
-        self.target = split_target(method, input.unsafe_base(), start, length)
-        if self.target.path_offset < 0:
+        self.facts.target = split_target(
+            method, input.unsafe_base(), start, length
+        )
+        if self.facts.target.path_offset < 0:
             return Http2Rule.PSEUDO_VALUE
         return None
 
@@ -575,11 +568,11 @@ struct Http2FieldSection(Movable):
             Http2Error: If it is malformed.
         """
         comptime REQUEST_KINDS = UInt32(0b1101_1110)
-        if self._broken:
-            raise Http2Error(self._broken.value(), stream_id)
-        if self._seen & REQUEST_KINDS != 0:
+        if self.facts._broken:
+            raise Http2Error(self.facts._broken.value(), stream_id)
+        if self.facts._seen & REQUEST_KINDS != 0:
             raise Http2Error(Http2Rule.PSEUDO_UNKNOWN, stream_id)
-        if self._is_cut:
+        if self.facts._is_cut:
             raise Http2Error(Http2Rule.SECTION_LEN, stream_id)
         if not self._has(FieldKind.STATUS):
             raise Http2Error(Http2Rule.PSEUDO_MISSING, stream_id)
@@ -593,7 +586,7 @@ struct Http2FieldSection(Movable):
             status = status * 10 + Int(octet) - 48
         if status < 100 or status == 101:
             raise Http2Error(Http2Rule.INFORMATIONAL, stream_id)
-        self.response_status = status
+        self.facts.response_status = status
 
     def check_trailers(self, stream_id: Int) raises Http2Error:
         """Checks trailers (RFC 9113 section 8.1).
@@ -604,11 +597,11 @@ struct Http2FieldSection(Movable):
         Raises:
             Http2Error: If they are malformed.
         """
-        if self._seen != 0:
+        if self.facts._seen != 0:
             raise Http2Error(Http2Rule.TRAILERS, stream_id)
-        if self._broken:
-            raise Http2Error(self._broken.value(), stream_id)
-        if self._is_cut:
+        if self.facts._broken:
+            raise Http2Error(self.facts._broken.value(), stream_id)
+        if self.facts._is_cut:
             raise Http2Error(Http2Rule.SECTION_LEN, stream_id)
 
     @always_inline
@@ -626,7 +619,7 @@ struct Http2FieldSection(Movable):
         return Fields(
             unsafe_lend[o](self.octets.unsafe_base(), len(self.octets)),
             unsafe_lend[o](self._lines.unsafe_ptr(), self._count),
-            self._is_text,
+            self.facts._is_text,
         )
 
     def unsafe_nothing[o: ImmOrigin](self) -> Span[UInt8, o]:
@@ -654,9 +647,9 @@ struct Http2FieldSection(Movable):
         # SAFETY: as for `unsafe_fields`; the checks let visible ASCII pass.
         var octets = unsafe_lend[o](self.octets.unsafe_base(), len(self.octets))
         var path = self._pseudo.at(Int(FieldKind.PATH))
-        ref target = self.target
+        ref target = self.facts.target
         return RequestLine[o](
-            method=self.method,
+            method=self.facts.method,
             method_name=self._text(octets, FieldKind.METHOD),
             url=StringSpan(
                 unsafe_from_utf8=octets.between(

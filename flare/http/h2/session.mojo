@@ -588,7 +588,7 @@ struct Http2Session(Movable):
         ref stream = self.state.table.at(index)
         var id = stream.id
         if not self.state.role.is_server:
-            var status = self.section[].response_status
+            var status = self.section[].facts.response_status
             if status < 200:
                 if ends:
                     raise Http2Error(Http2Rule.INFORMATIONAL, id)
@@ -599,10 +599,10 @@ struct Http2Session(Movable):
             if stream.expects == StreamContent.TUNNEL:
                 # It opens the tunnel, whatever its content-length says (RFC
                 # 9110 section 9.3.6).
-                self.section[].content_length = -1
+                self.section[].facts.content_length = -1
         stream.has_head = True
         if stream.expects != StreamContent.NONE:
-            stream.missing_len = self.section[].content_length
+            stream.missing_len = self.section[].facts.content_length
         if self.section[].has_priority():
             stream.priority = self.section[].priority()
         if unlikely(len(self.state.early_priorities) > 0):

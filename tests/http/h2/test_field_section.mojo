@@ -48,7 +48,7 @@ def _check(
     except error:
         assert_equal(error.stream_id, 1)
         return Int(error.rule.number)
-    return section.status
+    return section.facts.status
 
 
 def _run(rows: List[_Row]) raises:
@@ -382,5 +382,5 @@ def test_nothing_stays_from_the_section_before() raises:
     var first = String(_GET, "content-length: 5\nexpect: more\ncookie: a\n")
     assert_equal(_check(section, decoder, _block(first, False)), 417)
     assert_equal(_check(section, decoder, _block(_GET, False)), 0)
-    assert_equal(section.content_length, -1)
+    assert_equal(section.facts.content_length, -1)
     assert_equal(len(section.unsafe_fields[ImmUntrackedOrigin]()), 0)

@@ -134,23 +134,23 @@ def test_sizes_of_field_sections() raises:
     limits.section.size_max = 166 + 34
     var log = _server(limits)
     _feed(log, 1, 5, 1, _GET + "0001740176")
-    assert_equal(log.session.section[].status, 0)
+    assert_equal(log.session.section[].facts.status, 0)
     _feed(log, 1, 5, 3, _GET + "000174027676")
-    assert_equal(log.session.section[].status, 431)
+    assert_equal(log.session.section[].facts.status, 431)
     limits = Http2Limits()
     limits.section.field_count_max = 2
     log = _server(limits)
     _feed(log, 1, 5, 1, _GET + "0001740176" * 2)
-    assert_equal(log.session.section[].status, 0)
+    assert_equal(log.session.section[].facts.status, 0)
     _feed(log, 1, 5, 3, _GET + "0001740176" * 3)
-    assert_equal(log.session.section[].status, 431)
+    assert_equal(log.session.section[].facts.status, 431)
     limits = Http2Limits()
     limits.section.target_len_max = 5
     log = _server(limits)
     _feed(log, 1, 5, 1, "8286" + "04052f61616161" + "010161")
-    assert_equal(log.session.section[].status, 0)
+    assert_equal(log.session.section[].facts.status, 0)
     _feed(log, 1, 5, 3, "8286" + "04062f6161616161" + "010161")
-    assert_equal(log.session.section[].status, 414)
+    assert_equal(log.session.section[].facts.status, 414)
 
 
 def test_frames_of_a_field_block() raises:
@@ -185,7 +185,7 @@ def test_a_block_that_refers_to_one_entry_again_and_again() raises:
     var log = _server(Http2Limits())
     var entry = "400174" + "7fa11e" + "61" * 4_000
     _feed(log, 1, 5, 1, _GET + entry + "be" * 10)
-    assert_equal(log.session.section[].status, 431)
+    assert_equal(log.session.section[].facts.status, 431)
     _feed(log, 1, 5, 3, _GET + "be" * 16_000)
     assert_true(log.text.endswith("<41>"))
 

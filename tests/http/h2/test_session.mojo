@@ -210,7 +210,7 @@ def test_a_request_that_is_kept_stays_what_it_was() raises:
         assert_equal(line.method_name, "POST" if index == 3 else "GET")
         assert_equal(line.authority, "a")
         assert_equal(line.path, "/")
-        assert_equal(section.content_length, -1)
+        assert_equal(section.facts.content_length, -1)
         var fields = section.unsafe_fields[ImmUntrackedOrigin]()
         assert_equal(len(fields), 1)
         assert_equal(fields.value(0), "w" if index == 3 else "v")

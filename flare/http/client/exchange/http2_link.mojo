@@ -602,18 +602,18 @@ struct Http2Link(Movable):
         )
 
     def _note_head(mut self, mut flight: Http2Flight):
-        ref section = self.session.section[]
+        ref facts = self.session.section[].facts
         self.has_served = True
-        if section.response_status >= 200:
+        if facts.response_status >= 200:
             flight.answer.note_head()
-            flight.status = section.response_status
-            flight.content_length = section.content_length
+            flight.status = facts.response_status
+            flight.content_length = facts.content_length
             if flight.use == StreamUse.PASSED_ON:
                 flight.kept = self._kept_fields()
             else:
                 self._copy_fields(flight.headers)
             return
-        flight.note_interim(section.response_status, self._kept_fields())
+        flight.note_interim(facts.response_status, self._kept_fields())
         if flight.interim_count > INTERIM_COUNT_MAX:
             flight.fail(
                 ClientError(

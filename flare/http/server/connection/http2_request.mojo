@@ -67,9 +67,9 @@ def answer_request(
     """Takes a request whose header section has come, and its content if all of
     that stands next in the input. Raises as `Http2Session.next_event` does."""
     var id = event.stream_id
-    var status = link.session.section[].status
+    var status = link.session.section[].facts.status
     if unlikely(status != 0 and status != WANTS_UPGRADE):
-        var is_head = link.session.section[].method == Method.HEAD
+        var is_head = link.session.section[].facts.method == Method.HEAD
         var why = Refusal(status, _reason_of(status))
         _refuse(connection, link, id, why, is_head, state)
         return
@@ -95,7 +95,7 @@ def _answer_now(
 ):
     """Lets the handler answer the request of the session's section."""
     var response = _call(request, state)
-    var is_head = link.session.section[].method == Method.HEAD
+    var is_head = link.session.section[].facts.method == Method.HEAD
     begin_response(connection, link, id, response^, is_head, state)
 
 
@@ -176,13 +176,13 @@ def _answer_by_policy(
     all its content if that is here; it is refused; or it waits for content, a
     thread or an errand."""
     var id = event.stream_id
-    var is_tunnel = link.session.section[].status == WANTS_UPGRADE
+    var is_tunnel = link.session.section[].facts.status == WANTS_UPGRADE
     var is_whole = event.ends or is_tunnel
     state.params[].clear()
     state.begin_memo()
     var request = _lend(connection, link, state)
     var plan = _plan_request(request, is_whole, state)
-    var fits = link.session.section[].content_length <= plan.max_body_size
+    var fits = link.session.section[].facts.content_length <= plan.max_body_size
     var is_by_head = fits and not is_whole and not plan.needs_content
     var content_len = 0
     if not is_whole and not is_by_head:
@@ -261,7 +261,7 @@ def _begin_task(
     ref request = task[].request.held()[]
     link.session.take_section(request.section)
     task[].call.memo = state.take_memo()
-    ref head = request.section[]
+    ref head = request.section[].facts
     task[].call.is_head = head.method == Method.HEAD
     task[].call.plan = plan
     var is_tunnel = head.status == WANTS_UPGRADE
