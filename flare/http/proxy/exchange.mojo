@@ -40,7 +40,6 @@ from flare.http.h1.response_parser import ResponseProgress
 from flare.http.handler.failure import refusal
 from flare.http.handler.later import Completion, Errand
 from flare.http.message.body import Body, BodySource, Poll, StreamWaker
-from flare.http.message.body_reader import BodyError
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.method import Method
@@ -204,8 +203,21 @@ struct Exchange(Errand, LinkUser, LoopTask):
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Ends what has waited too long, or begins anew after a pause."""
-        _on_time(task)
+        """Ends what has waited too long, or begins what has waited for its time."""
+        ref x = task[]
+        if x.phase == RequestPhase.QUEUED:
+            return _end_wait(task, x.place.end_wait())
+        var waited_for = x._head_time.late_phase(x.phase, x.loop[].now_ms)
+        if waited_for == RequestPhase.PAUSED:
+            _start(task)
+        elif waited_for == RequestPhase.ASKING:
+            x._move(RequestEvent.CONTINUE)
+            _send(task)
+            _settle(task)
+        elif waited_for.may_be_late():
+            ref config = x.worker[].shared[].config
+            var reason = reason_of_late(waited_for, config)
+            _fail(task, outcome_of_late(waited_for), reason)
 
     @staticmethod
     def on_open(user: ArcPointer[Self]):
@@ -237,8 +249,7 @@ struct Exchange(Errand, LinkUser, LoopTask):
 
     @staticmethod
     def on_late(user: ArcPointer[Self]):
-        """Ends what has waited too long."""
-        _on_time(user)
+        Self.on_deadline(user)
 
     def _move(mut self, event: RequestEvent):
         var before = self.phase
@@ -545,31 +556,12 @@ def _ensure_tunnel(e: ArcPointer[Exchange]) -> Bool:
     return False
 
 
-def _on_time(e: ArcPointer[Exchange]):
-    """Ends what has waited too long, or begins what has waited for its time."""
-    ref x = e[]
-    if x.phase == RequestPhase.QUEUED:
-        return _end_wait(e, x.place.end_wait())
-    var waited_for = x._head_time.late_phase(x.phase, x.loop[].now_ms)
-    if waited_for == RequestPhase.PAUSED:
-        _start(e)
-    elif waited_for == RequestPhase.ASKING:
-        x._move(RequestEvent.CONTINUE)
-        _send(e)
-        _settle(e)
-    elif waited_for.may_be_late():
-        ref config = x.worker[].shared[].config
-        _fail(
-            e, outcome_of_late(waited_for), reason_of_late(waited_for, config)
-        )
-
-
 def _send(e: ArcPointer[Exchange]):
     """Sends what is there of the request, and sets the time for what follows."""
     ref x = e[]
     var event: RequestEvent
     try:
-        event = _push(e)
+        event = x.request.push(x.worker[].scratch, x.loop[].now_ms)
     except error:
         # The client has broken a rule or gone, and was told so.
         return _finish(e, refusal(error.status, String(error.reason)))
@@ -597,12 +589,6 @@ def _await_head(e: ArcPointer[Exchange]):
     _set_deadline(e, UNBOUNDED_MS)
 
 
-def _push(e: ArcPointer[Exchange]) raises BodyError -> RequestEvent:
-    """Sends what is there of the request, and takes more of its content."""
-    ref x = e[]
-    return x.request.push(x.worker[].scratch, x.loop[].now_ms)
-
-
 def _on_broken(e: ArcPointer[Exchange]):
     """Looks for a response before giving up (RFC 9112 section 9.5)."""
     ref x = e[]
@@ -627,8 +613,23 @@ def _receive(e: ArcPointer[Exchange]):
     if not x.phase.may_have_head():
         return
     var was_asking = x.phase == RequestPhase.ASKING
+    ref limits = x.worker[].shared[].config.head_limits
     try:
-        _receive_head(e)
+        if not x.request.http1.parser:
+            x.request.http1.begin_response(
+                x.worker[].take_parser(),
+                x.request.method,
+                expects_switching=x.upgrade.byte_length() > 0,
+            )
+        var progress = x.request.advance(limits)
+        while progress == ResponseProgress.INTERIM:
+            ref parser = x.request.http1.parser.held()[]
+            if parser.head.status == CONTINUE:
+                x._move(RequestEvent.CONTINUE)
+            _pass_interim(e, parser.head.status, parser.fields())
+            progress = x.request.advance(limits)
+        if progress == ResponseProgress.HEAD_READY:
+            _on_head(e)
     except error:
         var outcome = Outcome.RESET
         if x.request.http1.has_response():
@@ -637,33 +638,6 @@ def _receive(e: ArcPointer[Exchange]):
     if was_asking and x.phase == RequestPhase.SENDING:
         # 100 has come.
         _send(e)
-
-
-def _receive_head(e: ArcPointer[Exchange]) raises:
-    ref x = e[]
-    if not x.request.http1.parser:
-        x.request.http1.begin_response(
-            x.worker[].take_parser(),
-            x.request.method,
-            expects_switching=x.upgrade.byte_length() > 0,
-        )
-    while True:
-        var progress = _advance(e)
-        if progress == ResponseProgress.INTERIM:
-            ref parser = x.request.http1.parser.held()[]
-            if parser.head.status == CONTINUE:
-                x._move(RequestEvent.CONTINUE)
-            _pass_interim(e, parser.head.status, parser.fields())
-        elif progress == ResponseProgress.HEAD_READY:
-            return _on_head(e)
-        else:
-            return
-
-
-def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
-    ref x = e[]
-    ref limits = x.worker[].shared[].config.head_limits
-    return x.request.advance(limits)
 
 
 def _pass_interim(
@@ -752,6 +726,7 @@ def _respond(e: ArcPointer[Exchange], head: UpstreamHead) raises:
     """Makes the response of a head: it changes the protocol, has no content, or
     content that is here, or to come."""
     ref x = e[]
+    ref limits = x.worker[].shared[].config.head_limits
     var is_stream = x.request.http2.__bool__()
     var response = Response(500)
     swap(response, x.response)
@@ -768,12 +743,14 @@ def _respond(e: ArcPointer[Exchange], head: UpstreamHead) raises:
     if not head.has_content:
         if x.request.method == Method.HEAD and head.length:
             response.headers.set("Content-Length", String(head.length.held()))
-        if not is_stream and _advance(e) != ResponseProgress.END:
+        if not is_stream and (
+            x.request.advance(limits) != ResponseProgress.END
+        ):
             raise Error("content where there is none")
         _end(e)
         return _finish(e, response^)
     var content = response.body.take_octets()
-    if x.request.take_here(content, x.worker[].shared[].config.head_limits):
+    if x.request.take_here(content, limits):
         _end(e)
         if not x._trailers:
             response.body = Body(content^)
@@ -822,7 +799,7 @@ def _send_behind_head(e: ArcPointer[Exchange]):
     ref x = e[]
     var event = RequestEvent.BROKEN
     try:
-        event = _push(e)
+        event = x.request.push(x.worker[].scratch, x.loop[].now_ms)
     except:
         # The client has broken it off.
         pass
@@ -876,13 +853,14 @@ def _switch(e: ArcPointer[Exchange], var response: Response) raises:
     agree_on_protocol(
         x.request.http1.parser.held()[], x.upgrade, x.accept, response
     )
-    if _advance(e) != ResponseProgress.END:
+    ref config = x.worker[].shared[].config
+    if x.request.advance(config.head_limits) != ResponseProgress.END:
         raise Error("101 has content")
     response.body = begin_tunnel(
         x.request.link.take(),
         x.loop,
         x.request.http1.parser.held()[].input.span(),
-        x.worker[].shared[].config.idle_timeout_ms,
+        config.idle_timeout_ms,
     )
     _ = x.place.report(Outcome.answered(SWITCHING_PROTOCOLS))
     _finish(e, response^)

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.http.client.message.config import ClientConfig
 from flare.http.client.exchange.connect_context import ConnectContext
@@ -25,7 +26,7 @@ from flare.http.proxy.upstream_link import (
 )
 from flare.http.proxy.upstreams.upstreams import Pick
 from flare.runtime.event import Event
-from flare.runtime.worker_loop import LoopTask, WorkerLoop
+from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer, OwnedPointer
 
@@ -35,61 +36,23 @@ comptime _TICK_MS_MAX = 1_000
 comptime _RESPONSE_LEN = 4_096
 
 
-struct HealthChecks(LoopTask):
-    """Begins the checks that are due; each worker has one, and each check is
-    made by one of them."""
-
-    var _loop: ArcPointer[WorkerLoop]
-    var _context: ArcPointer[ConnectContext]
-    var _shared: ArcPointer[ProxyShared]
-    var _token: UInt64
-
-    def __init__(
-        out self,
-        loop: ArcPointer[WorkerLoop],
-        context: ArcPointer[ConnectContext],
-        shared: ArcPointer[ProxyShared],
-    ):
-        """Makes one that has not begun; see `start_health_checks`."""
-        self._loop = loop.copy()
-        self._context = context.copy()
-        self._shared = shared.copy()
-        self._token = 0
-
-    @staticmethod
-    def on_event(task: ArcPointer[Self], event: Event):
-        """Never comes: nothing is watched."""
-        return
-
-    @staticmethod
-    def on_deadline(task: ArcPointer[Self]):
-        ref self = task[]
-        while True:
-            var pick = self._shared[].upstreams.next_check()
-            if not pick:
-                break
-            _check(self._loop, self._context, self._shared, pick.take())
-        var tick_ms = (
-            self._shared[].group.health_interval_ms // _TICKS_PER_INTERVAL
-        )
-        self._loop[].set_deadline(
-            self._token,
-            coarse_monotonic_ms()
-            + min(max(tick_ms, _TICK_MS_MIN), _TICK_MS_MAX),
-        )
-
-
-def start_health_checks(
+def begin_health_checks(
     loop: ArcPointer[WorkerLoop],
     context: ArcPointer[ConnectContext],
     shared: ArcPointer[ProxyShared],
-):
-    """Begins to ask upstreams how they are, if that is wanted."""
-    if shared[].group.health_path.byte_length() == 0:
-        return
-    var checks = ArcPointer(HealthChecks(loop, context, shared))
-    checks[]._token = loop[].add(checks)
-    HealthChecks.on_deadline(checks)
+) -> Int:
+    """Begins the checks that are due. Returns when to do so again; `NEVER` if none
+    are wanted."""
+    ref group = shared[].group
+    if group.health_path.byte_length() == 0:
+        return NEVER
+    while True:
+        var pick = shared[].upstreams.next_check()
+        if not pick:
+            break
+        _check(loop, context, shared, pick.take())
+    var tick_ms = group.health_interval_ms // _TICKS_PER_INTERVAL
+    return coarse_monotonic_ms() + min(max(tick_ms, _TICK_MS_MIN), _TICK_MS_MAX)
 
 
 struct _Check(LinkUser):

@@ -2,6 +2,7 @@
 and all of them know the answer."""
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.dns.resolve import RESOLVE_TIMEOUT_MS, Resolving
 from flare.http.proxy.upstreams.proxy_config import ProxyShared
 from flare.http.proxy.upstreams.upstream_group import MEMBERS_MAX
@@ -16,48 +17,20 @@ from std.memory import ArcPointer
 comptime _TICK_MS_MIN = 10
 
 
-struct NameLookups(LoopTask):
-    """Begins the look-ups that are due; each worker has one, and each look-up is
-    made by one of them."""
-
-    var _loop: ArcPointer[WorkerLoop]
-    var _shared: ArcPointer[ProxyShared]
-    var _token: UInt64
-
-    def __init__(
-        out self, loop: ArcPointer[WorkerLoop], shared: ArcPointer[ProxyShared]
-    ):
-        self._loop = loop.copy()
-        self._shared = shared.copy()
-        self._token = 0
-
-    @staticmethod
-    def on_event(task: ArcPointer[Self], event: Event):
-        """Never comes: nothing is watched."""
-        return
-
-    @staticmethod
-    def on_deadline(task: ArcPointer[Self]):
-        ref self = task[]
-        while True:
-            var url = self._shared[].upstreams.next_lookup()
-            if not url:
-                break
-            _begin(self._loop, self._shared, url.take())
-        var soonest_ms = coarse_monotonic_ms() + _TICK_MS_MIN
-        var due_ms = self._shared[].upstreams.next_lookup_ms()
-        self._loop[].set_deadline(self._token, max(due_ms, soonest_ms))
-
-
-def start_name_lookups(
+def begin_name_lookups(
     loop: ArcPointer[WorkerLoop], shared: ArcPointer[ProxyShared]
-):
-    """Begins to look up the names of upstreams, if that is wanted."""
+) -> Int:
+    """Begins the look-ups that are due. Returns when to do so again; `NEVER` if
+    none are wanted."""
     if shared[].group.lookup_interval_ms == 0:
-        return
-    var lookups = ArcPointer(NameLookups(loop, shared))
-    lookups[]._token = loop[].add(lookups)
-    NameLookups.on_deadline(lookups)
+        return NEVER
+    while True:
+        var url = shared[].upstreams.next_lookup()
+        if not url:
+            break
+        _begin(loop, shared, url.take())
+    var soonest_ms = coarse_monotonic_ms() + _TICK_MS_MIN
+    return max(shared[].upstreams.next_lookup_ms(), soonest_ms)
 
 
 struct _Lookup(LoopTask):

@@ -8,15 +8,16 @@ from flare.http.client.exchange.connect_context import ConnectContext
 from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.proxy.rules.forwarding import ForwardedRequest
-from flare.http.proxy.health_check import start_health_checks
+from flare.http.proxy.health_check import begin_health_checks
 from flare.http.proxy.http2_pool import Http2Pool
-from flare.http.proxy.name_lookups import start_name_lookups
+from flare.http.proxy.name_lookups import begin_name_lookups
 from flare.http.proxy.upstreams.proxy_config import ProxyShared
 from flare.http.proxy.upstreams.upstream_group import MemberId
 from flare.http.proxy.upstream_link import UpstreamLink
 from flare.http.proxy.upstreams.waiting_line import WaitingLine, open_line
 from flare.http.handler.upstream_facts import UpstreamFacts
-from flare.runtime.worker_loop import WorkerLoop
+from flare.runtime.event import Event
+from flare.runtime.worker_loop import LoopTask, WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer, OwnedPointer
 
@@ -210,6 +211,33 @@ def worker_of(
     if group.max_requests > 0 and group.queue_timeout_ms > 0:
         made[].line = open_line(loop, shared[].upstreams)
     loop[].keep_local(key, made)
-    start_health_checks(loop, made[].context, shared)
-    start_name_lookups(loop, shared)
+    if group.health_path.byte_length() > 0 or group.lookup_interval_ms > 0:
+        var chores = ArcPointer(_Chores(loop, made[].context, shared, 0))
+        chores[].token = loop[].add(chores)
+        _Chores.on_deadline(chores)
     return made^
+
+
+@fieldwise_init
+struct _Chores(LoopTask):
+    """Begins health checks and look-ups of names that are due; each worker has one,
+    and each check and look-up is made by one of them."""
+
+    var loop: ArcPointer[WorkerLoop]
+    var context: ArcPointer[ConnectContext]
+    var shared: ArcPointer[ProxyShared]
+    var token: UInt64
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        """Never comes: nothing is watched."""
+        return
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        ref self = task[]
+        var next_ms = min(
+            begin_health_checks(self.loop, self.context, self.shared),
+            begin_name_lookups(self.loop, self.shared),
+        )
+        self.loop[].set_deadline(self.token, next_ms)

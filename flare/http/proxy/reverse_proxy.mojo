@@ -229,23 +229,15 @@ def _framing(
             return RequestFraming(len(req.body))
         return RequestFraming.empty(StringSpan(req.method.name()))
     var asks = forwarded.expects_continue
-    var length = -1
+    var index = req.headers.find("content-length")
     # Trailer fields need chunks; HTTP/2 has them beside a length, too.
-    if not (
+    if index < 0 or (
         "transfer-encoding" in req.headers or "trailer" in forwarded.headers
     ):
-        length = _announced_len(req)
-    if length < 0:
         return RequestFraming.chunked(asks)
+    # The parser has checked it.
+    var length = read_content_length(req.headers.value_bytes(index))
     return RequestFraming(length, asks)
-
-
-def _announced_len(req: Request) -> Int:
-    """Reads Content-Length, which the parser has checked; -1 without one."""
-    var index = req.headers.find("content-length")
-    if index < 0:
-        return -1
-    return read_content_length(req.headers.value_bytes(index))
 
 
 def _add_connection_fields(

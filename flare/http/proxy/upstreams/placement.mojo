@@ -176,7 +176,7 @@ struct Placement(Movable):
         self._shared[].upstreams.count_failed(
             self._refusal, RetryDecision.NO_UPSTREAM
         )
-        return self._failure(self._refusal)
+        return gateway_failure(self._refusal, self._shared[].config.rules.via)
 
     def failed(
         self, outcome: Outcome, decision: RetryDecision, reason: String
@@ -199,9 +199,6 @@ struct Placement(Movable):
                     outcome.client_status(),
                 )
             )
-        return self._failure(outcome)
-
-    def _failure(self, outcome: Outcome) -> Response:
         return gateway_failure(outcome, self._shared[].config.rules.via)
 
     def report(mut self, outcome: Outcome) -> Bool:
@@ -230,7 +227,7 @@ struct Placement(Movable):
         )
         var decision = repeated.decision
         if decision.is_again():
-            _ = self.take(repeated^.take())
+            _ = self.take(repeated.pick.copy())
         return decision
 
     def _attempt(
@@ -271,7 +268,7 @@ struct Placement(Movable):
         )
         if not repeated.decision.is_again():
             return False
-        return self.take(repeated^.take())
+        return self.take(repeated.pick.copy())
 
     def note_broken(mut self, outcome: Outcome):
         """Takes note of content that has broken off, of which the client has a

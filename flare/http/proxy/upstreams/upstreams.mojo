@@ -98,7 +98,7 @@ struct Upstream(Copyable, Movable):
 
 
 @fieldwise_init
-struct Pick(Movable):
+struct Pick(Copyable, Movable):
     """Where a request goes, or why it goes nowhere."""
 
     var choice: Choice
@@ -112,12 +112,8 @@ struct Repeated(Movable):
 
     var decision: RetryDecision
     """AGAIN, or why not."""
-    var _pick: Pick
-
-    def take(deinit self) -> Pick:
-        """Takes out where the request goes: an upstream if the decision is
-        AGAIN."""
-        return self._pick^
+    var pick: Pick
+    """Where the request goes: an upstream if the decision is AGAIN."""
 
 
 @fieldwise_init
@@ -127,9 +123,6 @@ struct Arrived(Movable):
     var token: UInt64
     """By what the worker knows it."""
     var pick: Pick
-
-    def take(deinit self) -> Pick:
-        return self.pick^
 
 
 struct _Line(Movable):
@@ -147,7 +140,7 @@ struct _Line(Movable):
         """Takes out what a request gets, if that is here already."""
         for index in range(len(self.arrived)):
             if self.arrived.at(index).token == token:
-                return self.arrived.pop(index).take()
+                return self.arrived.pop(index).pick.copy()
         return None
 
 

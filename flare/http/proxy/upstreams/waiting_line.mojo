@@ -51,9 +51,8 @@ struct WaitingLine(LoopTask):
         var arrived = task[]._upstreams.take_arrived(task[].number)
         while len(arrived) > 0:
             var one = arrived.pop(0)
-            var token = one.token
-            task[].handed = one^.take()
-            run_event(task[]._loop, Event.readable(token))
+            task[].handed = one.pick.copy()
+            run_event(task[]._loop, Event.readable(one.token))
             if task[].handed:
                 # It has left since it was called.
                 var choice = task[].handed.held().choice
