@@ -15,7 +15,6 @@ from flare.http.server.connection.body_pipe import BodyCharge, BodyOutlet
 from flare.http.server.connection.dispatch import (
     call_rarely,
     call_while_arriving,
-    give_memo,
 )
 from flare.http.server.connection.request_call import RequestCall
 from flare.http.server.connection.stream_task import ReceivedRequest
@@ -130,7 +129,7 @@ struct Job(Movable):
         if self.charge:
             swap(call.charge, self.charge)
         state.params[].record.copy_from(self.params.record)
-        give_memo(self.memo, state)
+        state.give_memo(self.memo)
 
     def note(self, status: Status, var fields: HeaderMap) -> OwnedPointer[Self]:
         """Makes what tells the worker of an interim response, 100 to 199, but

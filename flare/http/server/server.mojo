@@ -507,11 +507,7 @@ struct HttpServer(Movable):
             prefork.reuseport = False
             prefork.notifies_manager = True
             close_unclaimed()
-        var listeners = take_listeners(self._listeners[], "serve_prefork")
-        ignore_sigpipe()
-        self._terms[].descriptors = prepare_descriptors(
-            self._terms[].config, listeners.at(0).fd(), 1
-        )
+        var listeners = self._begin_serving(1, "serve_prefork")
         var program = ServerProgram(
             handler^,
             self._terms[].copy(),
@@ -520,8 +516,11 @@ struct HttpServer(Movable):
         var supervisor = Prefork(prefork^, listeners^, self._board, self._waker)
         supervisor.run(program^, hooks^)
 
-    def _begin_serving(self, worker_count: Int) raises -> List[RawSocket]:
-        var listeners = take_listeners(self._listeners[], "serve")
+    def _begin_serving(
+        self, worker_count: Int, called: StaticString = "serve"
+    ) raises -> List[RawSocket]:
+        """Takes the listeners, once; `called` names who wants them."""
+        var listeners = take_listeners(self._listeners[], called)
         ignore_sigpipe()
         self._terms[].descriptors = prepare_descriptors(
             self._terms[].config, listeners.at(0).fd(), worker_count

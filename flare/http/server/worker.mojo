@@ -220,9 +220,9 @@ struct Worker(Movable):
         elif token == LISTENER_TOKEN:
             self._accept(self._listeners.batch_len())
         elif token == DONE_TOKEN:
-            self._on_done()
+            self._send_done(self._jobs.threads.take_done(self._jobs.spare))
         elif token == WAKE_TOKEN:
-            self._on_wake()
+            self._wake(self._state.wake_queue.take())
         elif token == LIFELINE_TOKEN:
             self._on_orphaned()
         elif token == ORDER_TOKEN:
@@ -351,11 +351,8 @@ struct Worker(Movable):
             # are answered 503 when their time is over.
             self._state.log(Text().add("handler threads: ").add(error).end())
 
-    def _on_done(mut self):
-        """Sends what handlers on other threads have answered."""
-        self._send_done(self._jobs.threads.take_done(self._jobs.spare))
-
     def _send_done(mut self, var done: List[OwnedPointer[Job]]):
+        """Sends what handlers elsewhere have answered."""
         for index in range(len(done)):
             ref job = done.at(index)[]
             self._state.note_elsewhere(
@@ -368,10 +365,6 @@ struct Worker(Movable):
             var action = on_job_done(self._table.at(slot), job, self._state)
             self._carry_out(slot, action)
         self._jobs.spare.give(done^)
-
-    def _on_wake(mut self):
-        """Asks sources again that say they have something."""
-        self._wake(self._state.wake_queue.take())
 
     def _wake(mut self, woken: List[Woken]):
         """Takes note of all that has rung, and then goes on with each connection

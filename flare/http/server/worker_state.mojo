@@ -382,8 +382,8 @@ struct WorkerState(Movable):
         return True
 
     def begin_memo(mut self):
-        """Lends a router the storage that `take_memo` would give, with nothing
-        in it."""
+        """Has a router keep the route of a request that it is about to be asked
+        about in the storage that `take_memo` would give."""
         if len(self._memos) == 0:
             self._memos.append(OwnedPointer(RouteMemo()))
         self._memos.at(len(self._memos) - 1)[].forget()
@@ -398,6 +398,21 @@ struct WorkerState(Movable):
             self._memos.at(len(self._memos) - 1)[]
         )
 
+    def begin_memo_of(mut self, mut memo: Optional[OwnedPointer[RouteMemo]]):
+        """Does what `begin_memo` does, with storage that a request keeps from
+        now on."""
+        if not memo:
+            memo = self.take_memo()
+        memo.held()[].forget()
+        self.lend_memo_of(memo)
+
+    def lend_memo_of(mut self, mut memo: Optional[OwnedPointer[RouteMemo]]):
+        """Lets a router keep the route of the request at hand, or find it again,
+        in storage that the request has."""
+        # SAFETY: the box outlives the call of the handler, after which `params`
+        # forgets it.
+        self.params[].route_memo = erase_memo(memo.held()[])
+
     def take_memo(mut self) -> OwnedPointer[RouteMemo]:
         """Takes storage for the route of a request that a handler is asked
         about."""
@@ -405,11 +420,15 @@ struct WorkerState(Movable):
             return self._memos.pop()
         return OwnedPointer(RouteMemo())
 
-    def give_memo(mut self, var memo: OwnedPointer[RouteMemo]):
-        """Takes such storage back."""
+    def give_memo(mut self, mut memo: Optional[OwnedPointer[RouteMemo]]):
+        """Takes such storage back, if there is some."""
+        if not memo:
+            return
         self.params[].route_memo = None
         if len(self._memos) < _POOLED_COUNT_MAX:
-            self._memos.append(memo^)
+            self._memos.append(memo.take())
+        else:
+            memo = None
 
     def take_parser(mut self) -> OwnedPointer[RequestParser]:
         """Takes an empty parser, for a part of a request."""

@@ -37,7 +37,6 @@ from flare.http.handler.failure import (
 from flare.http.handler.any_handler import AnyHandler, problem_of_all
 from flare.http.handler.handler import HeadOnly, RequestPolicy
 from flare.http.handler.later import DeferredCall
-from flare.http.handler.route_memo import RouteMemo, erase_memo
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.body_pipe import BodyOutlet
 from flare.http.server.connection.call_plan import CallPlan
@@ -52,7 +51,6 @@ from flare.http.server.connection.transport import (
 )
 from flare.http.server.connection.write import feed_upgraded, start_stream
 from flare.http.server.worker_state import WorkerState
-from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
 
@@ -65,7 +63,7 @@ def plan_request(
     """Asks the handler about the request whose head is first; the connection
     keeps what follows from it."""
     state.params[].clear()
-    begin_memo(connection.request.call.memo, state)
+    state.begin_memo_of(connection.request.call.memo)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = _lend(parser, connection, state)
@@ -112,49 +110,16 @@ def answer(
     """
     state.params[].clear()
     if unlikely(connection.request.call.memo.__bool__()):
-        lend_memo(connection.request.call.memo, state)
+        state.lend_memo_of(connection.request.call.memo)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = parser.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
-    if unlikely(state.slow.is_timing):
-        state.slow.begin_handler()
-    var response = call_handler(state.handler[], request)
-    if unlikely(state.slow.is_timing):
-        state.end_handler(response)
+    var response = call_here(request, state)
     var action = queue_response(parser, connection, state, response)
     response^.drop()
     return action
-
-
-def begin_memo(
-    mut memo: Optional[OwnedPointer[RouteMemo]], mut state: WorkerState
-):
-    """Has the router keep the route of a request that it is about to be asked
-    about."""
-    if not memo:
-        memo = state.take_memo()
-    memo.held()[].forget()
-    lend_memo(memo, state)
-
-
-def lend_memo(
-    mut memo: Optional[OwnedPointer[RouteMemo]], mut state: WorkerState
-):
-    """Lets the router keep the route of the request at hand, or find it again;
-    there must be a memo."""
-    # SAFETY: the box outlives the call of the handler, after which the storage
-    # forgets it.
-    state.params[].route_memo = erase_memo(memo.held()[])
-
-
-def give_memo(
-    mut memo: Optional[OwnedPointer[RouteMemo]], mut state: WorkerState
-):
-    """Gives the room of a route back, if there is one."""
-    if memo:
-        state.give_memo(memo.take())
 
 
 comptime SKIPPED_LEN_MAX = 64 * 1024
@@ -181,18 +146,14 @@ def answer_by_head(
         parser.end_connection()
     state.params[].clear()
     if connection.request.call.memo:
-        lend_memo(connection.request.call.memo, state)
+        state.lend_memo_of(connection.request.call.memo)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = _lend(parser, connection, state)
     var note = HeadOnly()
     var scope = ExtensionScope(request.extensions(), note)
-    if state.slow.is_timing:
-        state.slow.begin_handler()
-    var response = call_handler(state.handler[], request)
+    var response = call_here[is_rare=True](request, state)
     scope^.end()
-    if state.slow.is_timing:
-        state.end_handler(response)
     var result = queue_rare_response(parser, connection, state, response)
     if result == NextAction.WAIT:
         parser.skip(rest_len)
@@ -223,7 +184,7 @@ def queue_response[
     connection.request_count += 1
     state.request_count += 1
     if unlikely(connection.request.call.memo.__bool__()):
-        give_memo(connection.request.call.memo, state)
+        state.give_memo(connection.request.call.memo)
     var request_max = state.config.max_keepalive_requests
     if unlikely(
         request_max > 0 and connection.request_count >= UInt64(request_max)
@@ -307,6 +268,35 @@ def _write_rare_head(
     mut state: WorkerState, response: Response, framing: ResponseFraming
 ):
     write_response_head(state.out, response, framing, state.date)
+
+
+@always_inline
+def call_here[
+    is_rare: Bool = False
+](
+    request: Request[ImmUntrackedOrigin],
+    mut state: WorkerState,
+    out response: Response,
+):
+    """Lets the handler answer on the worker's own thread. What calls it is called,
+    in place of inlined, if `is_rare`."""
+    if unlikely(state.slow.is_timing):
+        response = _call_timed(request, state)
+        return
+    comptime if is_rare:
+        response = call_rarely(state.handler[], request)
+    else:
+        response = call_handler(state.handler[], request)
+
+
+@no_inline
+def _call_timed(
+    request: Request[ImmUntrackedOrigin], mut state: WorkerState
+) -> Response:
+    state.slow.begin_handler()
+    var response = call_rarely(state.handler[], request)
+    state.end_handler(response)
+    return response^
 
 
 @always_inline

@@ -112,19 +112,12 @@ def on_writable_http2(
     while len(link[].woken) > 0:
         var index = link[].find(link[].woken.pop())
         if index >= 0:
-            _on_news(link[], index, state)
+            if link[].tasks.at(index)[].call.pipe:
+                take_back_window(link[], index, state)
+            _ask_source(link[], index, state)
     var action = continue_http2(connection, link[], state)
     connection.http2 = link^
     return action
-
-
-def _on_news(mut link: Http2Link, index: Int, mut state: WorkerState):
-    """Lets a source be asked that has something, or ends the stream if it gives
-    up; notes what a handler has read."""
-    ref task = link.tasks.at(index)[]
-    if task.call.pipe:
-        take_back_window(link, index, state)
-    _ask_source(link, index, state)
 
 
 def _ask_source(mut link: Http2Link, index: Int, mut state: WorkerState):

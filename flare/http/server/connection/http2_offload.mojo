@@ -3,7 +3,6 @@ later."""
 
 from flare.bytes.checked import *
 from flare.http.message.response import Response
-from flare.http.server.connection.dispatch import give_memo
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.http2 import continue_http2
 from flare.http.server.connection.http2_link import Http2Link
@@ -103,7 +102,7 @@ def on_stream_done(
     else:
         # The stream is over; only now it counts no more.
         link[].end_lost_call(job.stream_id)
-        give_memo(job.memo, state)
+        state.give_memo(job.memo)
     var action = continue_http2(connection, link[], state)
     connection.http2 = link^
     return action

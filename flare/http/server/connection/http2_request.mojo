@@ -30,9 +30,7 @@ from flare.http.server.connection.deadlines import (
     wait_of,
 )
 from flare.http.server.connection.dispatch import (
-    call_rarely,
-    give_memo,
-    lend_memo,
+    call_here,
     plan_of,
     refusal_of_peer,
     refusal_of_request,
@@ -94,7 +92,7 @@ def _answer_now(
     mut state: WorkerState,
 ):
     """Lets the handler answer the request of the session's section."""
-    var response = _call(request, state)
+    var response = call_here[is_rare=True](request, state)
     var is_head = link.session.section[].facts.method == Method.HEAD
     begin_response(connection, link, id, response^, is_head, state)
 
@@ -116,25 +114,6 @@ def _lend(
         params=state.params_pointer(),
         tls=connection.tls_peer,
     )
-
-
-@always_inline
-def _call(
-    request: Request[ImmUntrackedOrigin], mut state: WorkerState
-) -> Response:
-    if unlikely(state.slow.is_timing):
-        return _call_timed(request, state)
-    return call_rarely(state.handler[], request)
-
-
-@no_inline
-def _call_timed(
-    request: Request[ImmUntrackedOrigin], mut state: WorkerState
-) -> Response:
-    state.slow.begin_handler()
-    var response = call_rarely(state.handler[], request)
-    state.end_handler(response)
-    return response^
 
 
 def _refuse(
@@ -210,7 +189,7 @@ def _answer_by_policy(
     if is_by_head:
         var note = HeadOnly()
         var scope = ExtensionScope(request.extensions(), note)
-        var response = _call(request, state)
+        var response = call_here[is_rare=True](request, state)
         scope^.end()
         var is_head = request.method == Method.HEAD
         begin_response(connection, link, id, response^, is_head, state)
@@ -342,7 +321,7 @@ def refuse_task(
     all of it, or has it for too long."""
     var task = link.drop(index, state.out)
     task[].call.cancel(why)
-    give_memo(task[].call.memo, state)
+    state.give_memo(task[].call.memo)
     var response = _refusal_of(task[], connection, state, why)
     begin_response(
         connection, link, task[].id, response^, task[].call.is_head, state
@@ -447,7 +426,7 @@ def _answer_task(
     was kept, or what is lent."""
     var task = link.tasks.pop(index)
     state.params[].clear()
-    lend_memo(task[].call.memo, state)
+    state.lend_memo_of(task[].call.memo)
     # SAFETY: the request belongs to the task, which outlives the call.
     var request = (
         task[]
@@ -458,8 +437,8 @@ def _answer_task(
     )
     if content:
         request.body = content.held()
-    var response = _call(request, state)
-    give_memo(task[].call.memo, state)
+    var response = call_here[is_rare=True](request, state)
+    state.give_memo(task[].call.memo)
     begin_task_response(connection, link, task[], response^, state)
     state.streams.give(task^)
 

@@ -293,7 +293,12 @@ def read_requests(
                 has_leaders=connection.request_count - count_before > 1,
             )
             break
-        if unlikely(_gives_way(connection, parser, state)):
+        # A look at the clock takes a fiftieth of a short request: not after each.
+        if unlikely(
+            connection.request_count & 1 == 0
+            and len(parser.input) > 0
+            and state.is_turn_over()
+        ):
             if keeps_alive:
                 connection.backlog.leave_unanswered()
             break
@@ -303,31 +308,13 @@ def read_requests(
         connection.ending.end(is_unread=len(parser.input) > 0)
         return NextAction.SHUTDOWN
     var next = _await_next(connection, parser, state)
-    return NextAction.YIELD if _has_to_go_on(connection, next) else next
-
-
-@always_inline
-def _gives_way(
-    connection: Connection, parser: RequestParser, state: WorkerState
-) -> Bool:
-    """Tells whether further requests wait for the connection's next turn."""
-    # A look at the clock takes a fiftieth of a short request: not after each.
-    return (
-        connection.request_count & 1 == 0
-        and len(parser.input) > 0
-        and state.is_turn_over()
-    )
-
-
-@always_inline
-def _has_to_go_on(connection: Connection, action: NextAction) -> Bool:
-    """Tells whether requests that are here are answered in the next turn, and
-    wait for nothing else."""
-    return (
+    if (
         connection.backlog == Backlog.UNANSWERED
-        and action == NextAction.WAIT
+        and next == NextAction.WAIT
         and not connection.request.pending
-    )
+    ):
+        return NextAction.YIELD
+    return next
 
 
 @no_inline
