@@ -43,22 +43,21 @@ struct BackplaneMetrics(Copyable, MetricSource):
 
     def write_metrics(self, mut text: String):
         """Writes all figures in the text format of Prometheus."""
-        var counts = List[BackplaneCounts]()
-        for index in range(len(self._channels)):
-            ref channel = self._channels.at(index)
+        var figures = List[List[Int]]()
+        for ref channel in self._channels:
+            var counts = BackplaneCounts()
             if channel:
-                counts.append(channel.held()[].totals())
-            else:
-                counts.append(BackplaneCounts())
+                counts = channel.held()[].totals()
+            figures.append(_figures(counts))
         for kind in range(_KIND_COUNT):
             var shown = materialize[_SHOWN]().at(kind)
             text.write("# HELP ", shown.name, " ")
             text.write(shown.help, "\n# TYPE ", shown.name)
             text.write(" ", "gauge" if kind == _WAITING else "counter", "\n")
-            for index in range(len(counts)):
+            for index in range(len(figures)):
                 text.write(shown.name, '{hub="')
                 write_label(self._names.at(index), text)
-                text.write('"} ', _value(counts.at(index), kind), "\n")
+                text.write('"} ', figures.at(index).at(kind), "\n")
 
 
 @fieldwise_init
@@ -91,22 +90,16 @@ comptime _SHOWN: Array[_Shown, _KIND_COUNT] = [
 ]
 
 
-def _value(counts: BackplaneCounts, kind: Int) -> Int:
+def _figures(counts: BackplaneCounts) -> List[Int]:
     """Gives the figures in the order of `_SHOWN`."""
-    if kind == 0:
-        return counts.sent
-    if kind == 1:
-        return counts.received
-    if kind == 2:
-        return counts.lost
-    if kind == 3:
-        return counts.dropped
-    if kind == 4:
-        return counts.refused
-    if kind == 5:
-        return counts.repeated
-    if kind == 6:
-        return counts.malformed
-    if kind == _WAITING:
-        return counts.waiting
-    return counts.gaps
+    return [
+        counts.sent,
+        counts.received,
+        counts.lost,
+        counts.dropped,
+        counts.refused,
+        counts.repeated,
+        counts.malformed,
+        counts.waiting,
+        counts.gaps,
+    ]

@@ -130,6 +130,7 @@ struct DeferredJobs(Movable):
         self._new.append(job^)
 
     def has_news(self) -> Bool:
+        """Tells whether there is something to settle."""
         ref inbox = self._inbox[]
         return (
             len(self._new) > 0

@@ -91,7 +91,3 @@ struct RequestJobs(Movable):
             self.deferred.put(job^)
         else:
             self.threads.submit(job^)
-
-    def has_news(self) -> Bool:
-        """Tells whether there is something to settle of what is answered later."""
-        return self.deferred.has_news()

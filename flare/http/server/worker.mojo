@@ -255,7 +255,7 @@ struct Worker(Movable):
                         event.is_closed,
                     )
                     settle_jobs(connection, self._jobs.threads)
-                    if unlikely(self._jobs.has_news()):
+                    if unlikely(self._jobs.deferred.has_news()):
                         self._carry_out(slot, action)
                         self._settle()
                         return
@@ -302,7 +302,7 @@ struct Worker(Movable):
         """
         if not self._jobs.deferred.begin_settling(self._state.now_ms):
             return
-        while self._jobs.has_news():
+        while self._jobs.deferred.has_news():
             self._send_done(
                 self._jobs.deferred.take_done(
                     self._jobs.spare, self._state.handler[]

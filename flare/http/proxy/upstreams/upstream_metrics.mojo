@@ -37,43 +37,30 @@ struct UpstreamMetrics(Copyable, MetricSource):
         """Writes requests, failures and states."""
         var members = self._upstreams.figures()
         _head(text, "flare_upstream_active_requests", "gauge")
-        for index in range(len(members)):
-            ref member = members.at(index)
+        for ref member in members:
             self._begin(text, "flare_upstream_active_requests", member)
             text.write("} ", member.active_count, "\n")
         _head(text, "flare_upstream_up", "gauge")
-        for index in range(len(members)):
-            ref member = members.at(index)
+        for ref member in members:
             self._begin(text, "flare_upstream_up", member)
             var is_up = member.state == MemberState.UP
             text.write(',state="', member.state.name(), '"} ', Int(is_up), "\n")
         _head(text, "flare_upstream_ejections_total", "counter")
-        for index in range(len(members)):
-            ref member = members.at(index)
+        for ref member in members:
             self._begin(text, "flare_upstream_ejections_total", member)
             text.write("} ", member.ejection_count, "\n")
         _head(text, "flare_upstream_attempts_total", "counter")
-        for index in range(len(members)):
-            self._write_attempts(text, members.at(index))
+        for ref member in members:
+            self._write_attempts(text, member)
         _head(text, "flare_upstream_attempt_seconds", "histogram")
-        for index in range(len(members)):
-            self._write_durations(text, members.at(index))
+        for ref member in members:
+            self._write_durations(text, member)
         _head(text, "flare_gateway_retries_total", "counter")
-        text.write(
-            'flare_gateway_retries_total{group="',
-            self._name,
-            '"} ',
-            self._upstreams.retry_count(),
-            "\n",
-        )
+        text.write('flare_gateway_retries_total{group="', self._name, '"} ')
+        text.write(self._upstreams.retry_count(), "\n")
         _head(text, "flare_gateway_queued_requests", "gauge")
-        text.write(
-            'flare_gateway_queued_requests{group="',
-            self._name,
-            '"} ',
-            self._upstreams.waiting_count(),
-            "\n",
-        )
+        text.write('flare_gateway_queued_requests{group="', self._name, '"} ')
+        text.write(self._upstreams.waiting_count(), "\n")
         self._write_failed(text)
 
     def _begin(
@@ -114,20 +101,11 @@ struct UpstreamMetrics(Copyable, MetricSource):
         """Tells of requests that had no good end, and why they were not sent
         again."""
         _head(text, "flare_gateway_failed_requests_total", "counter")
-        var counts = self._upstreams.failed_counts()
-        for index in range(len(counts)):
-            ref failed = counts.at(index)
-            text.write(
-                'flare_gateway_failed_requests_total{group="',
-                self._name,
-                '",outcome="',
-                failed.outcome.name(),
-                '",why="',
-                failed.decision.name(),
-                '"} ',
-                failed.count,
-                "\n",
-            )
+        for ref failed in self._upstreams.failed_counts():
+            text.write('flare_gateway_failed_requests_total{group="')
+            text.write(self._name, '",outcome="', failed.outcome.name())
+            text.write('",why="', failed.decision.name(), '"} ')
+            text.write(failed.count, "\n")
 
 
 def _head(mut text: String, name: StaticString, kind: StaticString):

@@ -226,10 +226,6 @@ struct RequestState(Movable):
         self.content = None
         self.row = RequestRow.ALONE
 
-    def take_parser(mut self) -> OwnedPointer[RequestParser]:
-        """Takes the part of a request out; there must be one."""
-        return self.parser.take()
-
     def has_all_content(self) -> Bool:
         """Tells whether nothing more is to be received for a handler."""
         return self.call.intake == Intake.WHOLE

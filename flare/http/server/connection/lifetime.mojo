@@ -198,7 +198,7 @@ def on_timeout(
     if not request.parser or request.parser.held()[].is_skipping():
         # Nothing has come, or it was answered already.
         return NextAction.CLOSE
-    var box = request.take_parser()
+    var box = request.parser.take()
     request.call.charge = None
     return refuse_unread(box[], connection, state, Refusal.LATE_REQUEST)
 

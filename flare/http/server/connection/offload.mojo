@@ -51,7 +51,7 @@ def offload(
     the handler reads it meanwhile. Returns WAIT, or what follows a refusal."""
     if connection.http2:
         return offload_streams(connection, jobs, state)
-    var box = connection.request.take_parser()
+    var box = connection.request.parser.take()
     ref call = connection.request.call
     call.is_head = box[].head.method == Method.HEAD
     var is_late = box[].is_in_body()

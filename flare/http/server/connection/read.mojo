@@ -92,7 +92,7 @@ def _read_partial(
     is_closed: Bool,
 ) -> NextAction:
     """Drives a connection with a part of a request in its own parser."""
-    var box = connection.request.take_parser()
+    var box = connection.request.parser.take()
     if unlikely(connection.backlog == Backlog.UNANSWERED):
         var action = read_requests(connection, box[], state)
         if action != NextAction.WAIT or connection.request.pending:
@@ -416,7 +416,7 @@ def on_writable(
     if connection.ending != Ending.OPEN:
         return NextAction.SHUTDOWN
     if connection.request.parser:
-        var box = connection.request.take_parser()
+        var box = connection.request.parser.take()
         var action = read_requests(connection, box[], state)
         put_back(connection, box^, state, action)
         if action != NextAction.WAIT or connection.request.pending:

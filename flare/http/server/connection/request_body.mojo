@@ -364,7 +364,7 @@ def _end_both_ways(mut connection: Connection, mut state: WorkerState):
         connection.ending.end(is_unread=True)
         connection.request.cancel()
         return
-    var box = connection.request.take_parser()
+    var box = connection.request.parser.take()
     if not end_content(connection, box[], state):
         connection.ending.end(is_unread=True)
     connection.request.parser = box^
