@@ -21,7 +21,7 @@ from flare.http.proxy.upstreams.durations import Durations
 from flare.http.proxy.upstreams.member import MemberFigures, hash_key
 from flare.http.proxy.upstreams.member_health import MemberState
 from flare.http.proxy.upstreams.outcome import Outcome
-from flare.http.proxy.upstreams.retry_rules import Attempt
+from flare.http.proxy.upstreams.next_attempt import Attempt
 from flare.http.proxy.upstreams.upstream_group import (
     Choice,
     MemberId,

@@ -33,14 +33,14 @@ from flare.http.server.connection_table import (
     LIFELINE_TOKEN,
     LISTENER_TOKEN,
     ORDER_TOKEN,
+    ReadyList,
     SIGNAL_TOKEN,
+    SLOT_MASK,
     STOP_TOKEN,
     WAKE_TOKEN,
-    SLOT_MASK,
 )
 from flare.http.server.job import Job
 from flare.http.server.listen import Listeners
-from flare.http.server.ready_list import ReadyList
 from flare.http.server.request_jobs import RequestJobs
 from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker_state import (

@@ -22,7 +22,6 @@ from flare.http.server.connection.body_pipe import BodyCharge
 from flare.http.server.connection.send_order import SendOrder
 from flare.http.server.connection.stream_task import StreamPool
 from flare.http.server.connection.tls import ServerTls
-from flare.http.server.line_pace import LinePace
 from flare.http.server.errors import report_crash
 from flare.http.server.response_lengths import ResponseLengths
 from flare.http.server.slow_handlers import SlowHandlers
@@ -35,11 +34,7 @@ from flare.runtime.stats_board import (
 )
 from flare.runtime.event import Waker
 from flare.runtime.worker_loop import Woken
-from flare.sys.clock import (
-    coarse_monotonic_ms,
-    monotonic_ns,
-    unix_seconds,
-)
+from flare.sys.clock import coarse_monotonic_ms, monotonic_ns, unix_seconds
 from flare.sys.crash import report_crashes, set_crash_note
 from flare.sys.errno import OsError
 from flare.sys.log import log_line, tell_lost_lines
@@ -448,3 +443,29 @@ struct WorkerState(Movable):
         ):
             parser[].reset()
             self._pool.append(parser^)
+
+
+comptime PACE_MS = 1_000
+"""How long after a line of a kind no other one is written, in milliseconds."""
+
+
+struct LinePace(Defaultable, Movable):
+    """Lets one line of a kind through in a while, and counts those left out."""
+
+    var _next_ms: Int
+    var _left_out: Int
+
+    def may_write(mut self, now_ms: Int) -> Bool:
+        """Tells whether a line may be written now; it counts if not."""
+        if now_ms < self._next_ms:
+            self._left_out += 1
+            return False
+        self._next_ms = now_ms + PACE_MS
+        return True
+
+    def take_left_out(mut self) -> Int:
+        """Tells how many lines were left out since the last one, and counts
+        anew."""
+        var count = self._left_out
+        self._left_out = 0
+        return count

@@ -5,7 +5,7 @@ from flare.http.exchange.retry_rules import RetryDecision
 from flare.http.proxy.upstreams.group_config import GroupConfig
 from flare.http.proxy.upstreams.member_health import MemberState
 from flare.http.proxy.upstreams.outcome import Outcome
-from flare.http.proxy.upstreams.retry_rules import Attempt, decide
+from flare.http.proxy.upstreams.next_attempt import Attempt, decide
 from flare.http.proxy.upstreams.upstream_group import (
     MemberId,
     UpstreamGroup,

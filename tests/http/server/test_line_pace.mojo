@@ -1,6 +1,6 @@
 """How often lines are written that clients bring about."""
 
-from flare.http.server.line_pace import LinePace, PACE_MS
+from flare.http.server.worker_state import LinePace, PACE_MS
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 

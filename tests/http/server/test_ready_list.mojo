@@ -1,6 +1,6 @@
 """Who gave way, and when it has its next turn."""
 
-from flare.http.server.ready_list import ReadyList
+from flare.http.server.connection_table import ReadyList
 from tests.support.assertions import assert_equal
 
 

@@ -1,11 +1,19 @@
 """What follows on an attempt at an upstream that has ended without an answer.
 
 An upstream is blamed for what fails there, and its group chooses where the request
-goes next (`decide` in `retry_rules`). Before that comes what no upstream is to
+goes next, if it does (`decide`). Before that comes what no upstream is to
 blame for: such a request goes to the same one once more, which counts nowhere.
 """
 
-from flare.http.exchange.retry_rules import AttemptEnd, EndedAttempt
+from flare.http.exchange.retry_rules import (
+    AttemptEnd,
+    EndedAttempt,
+    RetryDecision,
+    RetryRules,
+    decide_retry,
+    is_idempotent,
+)
+from flare.http.proxy.upstreams.group_config import GroupConfig
 from flare.http.proxy.upstreams.outcome import Outcome
 
 comptime SAME_COUNT_MAX = 5
@@ -78,3 +86,45 @@ def end_of_failure(outcome: Outcome, was_sent: Bool) -> AttemptEnd:
     if outcome.is_timeout() and was_sent:
         return AttemptEnd.SILENT
     return AttemptEnd.NO_CONNECTION
+
+
+@fieldwise_init
+struct Attempt[m: ImmOrigin](Copyable, Movable):
+    """What is known of an attempt that has ended.
+
+    Parameters:
+        m: Where the method lives.
+    """
+
+    var method: StringSpan[Self.m]
+    """The request's method."""
+    var outcome: Outcome
+    """How it ended."""
+    var was_sent: Bool
+    """True if any octet of the request may have reached the upstream."""
+    var content_is_kept: Bool
+    """True if the request's content is still there from its start, or it has
+    none."""
+    var count: Int
+    """How many attempts there were, this one included."""
+
+
+def decide(attempt: Attempt, config: GroupConfig) -> RetryDecision:
+    """Decides whether a request may be sent once more, but for the budget."""
+    var outcome = attempt.outcome
+    if outcome == Outcome.NONE_AVAILABLE or outcome == Outcome.FULL:
+        return RetryDecision.NO_UPSTREAM
+    var end = end_of_failure(outcome, attempt.was_sent)
+    if outcome == Outcome.ANSWERED:
+        end = AttemptEnd.of_status(Int(outcome.status), config.retried_statuses)
+    return decide_retry(
+        EndedAttempt(
+            end,
+            attempt.was_sent,
+            is_idempotent(attempt.method),
+            attempt.content_is_kept,
+            False,
+            attempt.count,
+        ),
+        RetryRules(config.max_attempts, True, True, config.retries_timeouts),
+    )

@@ -11,7 +11,7 @@ from flare.http.client.connect.error import (
 from flare.http.message.response import Response
 from flare.http.proxy.upstreams.outcome import Outcome
 from flare.http.proxy.upstreams.proxy_config import ProxyShared
-from flare.http.proxy.upstreams.retry_rules import Attempt
+from flare.http.proxy.upstreams.next_attempt import Attempt
 from flare.http.proxy.upstreams.upstream_group import MemberId, Waiter
 from flare.http.proxy.upstreams.upstreams import Pick, Upstream
 from flare.http.exchange.retry_rules import RetryDecision, is_idempotent

@@ -11,7 +11,7 @@ from flare.http.proxy.upstreams.group_config import Balance, GroupConfig
 from flare.http.proxy.upstreams.member import Member, MemberFigures, MemberPhase
 from flare.http.proxy.upstreams.member_health import MemberHealth
 from flare.http.proxy.upstreams.outcome import OUTCOME_COUNT, Outcome
-from flare.http.proxy.upstreams.retry_rules import Attempt, decide
+from flare.http.proxy.upstreams.next_attempt import Attempt, decide
 from std.bit import count_trailing_zeros, pop_count
 from std.math import log
 

@@ -11,7 +11,7 @@ from flare.http.proxy.upstreams.looked_up_names import (
     pair_addresses,
 )
 from flare.http.proxy.upstreams.outcome import OUTCOME_COUNT, Outcome
-from flare.http.proxy.upstreams.retry_rules import Attempt
+from flare.http.proxy.upstreams.next_attempt import Attempt
 from flare.http.proxy.upstreams.member import MemberFigures
 from flare.http.proxy.upstreams.upstream_group import (
     Choice,

@@ -3,7 +3,7 @@
 from flare.bytes.never import NEVER
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.deadlines import WAIT_FACTOR
-from flare.http.server.connection.wait_budget import WaitBudget
+from flare.http.server.connection.link_times import WaitBudget
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime TIMEOUT_MS = 1_000
