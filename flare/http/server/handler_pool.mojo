@@ -204,7 +204,7 @@ struct _Queue(Copyable):
         self.changed = Condvar()
         self.demand = ArcPointer(Atomic[Int64](0))
 
-    def _note_demand(self, jobs: _Jobs):
+    def note_demand(self, jobs: _Jobs):
         """Tells handlers how many jobs wait."""
         self.demand[].store(Int64(len(jobs.waiting) + len(jobs.late)))
 
@@ -216,7 +216,7 @@ struct _Queue(Copyable):
             var job = jobs[].pick()
             if job:
                 jobs[].begin_job()
-                self._note_demand(jobs[])
+                self.note_demand(jobs[])
                 return job^
             if not jobs[].is_automatic:
                 self.changed.wait(jobs)
@@ -233,23 +233,11 @@ struct _Queue(Copyable):
         """Lets a job wait for a thread; True if a further one could take it."""
         var jobs = self.jobs.lock()
         jobs[].put(job^)
-        self._note_demand(jobs[])
+        self.note_demand(jobs[])
         var wants_thread = jobs[].missing_count() > 0
         self.changed.notify_one()
         deinit(jobs^)
         return wants_thread
-
-    def drop_gone(self) -> Bool:
-        var jobs = self.jobs.lock()
-        var is_first = jobs[].drop_gone()
-        self._note_demand(jobs[])
-        return is_first
-
-    def note_complete(self, token: UInt64, stream_id: Int):
-        var jobs = self.jobs.lock()
-        if jobs[].note_complete(token, stream_id):
-            self.changed.notify_one()
-        deinit(jobs^)
 
     def close(self):
         """Lets the threads end, each when its handler has."""
@@ -442,12 +430,19 @@ struct HandlerPool(Movable):
     def note_complete(self, token: UInt64, stream_id: Int = 0):
         """Says that the content of a connection's request is complete; the
         stream is 0 but for HTTP/2."""
-        self._queue.note_complete(token, stream_id)
+        var jobs = self._queue.jobs.lock()
+        if jobs[].note_complete(token, stream_id):
+            self._queue.changed.notify_one()
+        deinit(jobs^)
 
     def drop_gone(mut self):
         """Answers requests that wait for a thread, and whose clients have hung
         up, without their handlers."""
-        if self._queue.drop_gone():
+        var jobs = self._queue.jobs.lock()
+        var is_first = jobs[].drop_gone()
+        self._queue.note_demand(jobs[])
+        deinit(jobs^)
+        if is_first:
             self._waker.wake()
 
     def pace(self) -> ClientPace:

@@ -200,8 +200,7 @@ struct UpstreamGroup(Movable):
             return self._id(slot, False)
         if not self._members.at(found).phase.is_draining():
             raise Error("upstream ", address, ": it is in the group")
-        for slot in range(len(self._members)):
-            ref old = self._members.at(slot)
+        for ref old in self._members:
             if old.is_of(address) and not old.is_gone:
                 old.phase = MemberPhase.SERVING
                 old.weight = weight
@@ -286,12 +285,11 @@ struct UpstreamGroup(Movable):
         for index in range(len(ips)):
             missing += 1 if self._find_ip(address, ips.at(index)) < 0 else 0
         var free = MEMBERS_MAX
-        for slot in range(len(self._members)):
-            free -= Int(self._members.at(slot).phase.is_there())
-        for slot in range(len(self._members)):
+        for ref member in self._members:
+            free -= Int(member.phase.is_there())
+        for ref member in self._members:
             if free >= missing:
                 return
-            ref member = self._members.at(slot)
             if (
                 member.is_of(address)
                 and member.active_count == 0
@@ -314,9 +312,9 @@ struct UpstreamGroup(Movable):
         _check_weight(address, weight)
         if self._find(address) < 0:
             raise Error("upstream ", address, ": it is not in the group")
-        for slot in range(len(self._members)):
-            if self._members.at(slot).is_of(address):
-                self._members.at(slot).weight = weight
+        for ref member in self._members:
+            if member.is_of(address):
+                member.weight = weight
 
     def drain(mut self, address: StringSpan, *, now_ms: Int) -> Bool:
         """Sends an upstream no more requests; those it has go on. Those that
@@ -329,9 +327,9 @@ struct UpstreamGroup(Movable):
         Returns:
             False if there is no such upstream.
         """
-        for slot in range(len(self._members)):
-            if self._members.at(slot).is_of(address):
-                self._members.at(slot).phase.drain()
+        for ref member in self._members:
+            if member.is_of(address):
+                member.phase.drain()
         self.place_waiting(now_ms)
         return self._find(address) >= 0
 
@@ -347,20 +345,17 @@ struct UpstreamGroup(Movable):
         """
         var is_there = self._find(address) >= 0
         if is_there:
-            self._forget_removal(address)
+            var index = self._find_removed(address)
+            if index >= 0:
+                _ = self._removed.pop(index)
             self._removed.append(String(address))
             if len(self._removed) > REMOVED_MAX:
                 _ = self._removed.pop(0)
-        for slot in range(len(self._members)):
-            if self._members.at(slot).is_of(address):
-                self._members.at(slot).leave()
+        for ref member in self._members:
+            if member.is_of(address):
+                member.leave()
         self.place_waiting(now_ms)
         return is_there
-
-    def _forget_removal(mut self, address: StringSpan):
-        var index = self._find_removed(address)
-        if index >= 0:
-            _ = self._removed.pop(index)
 
     def is_drained(self, address: StringSpan) raises -> Bool:
         """Tells whether an upstream may be stopped.
@@ -377,8 +372,7 @@ struct UpstreamGroup(Movable):
                 group.
         """
         var is_there = False
-        for slot in range(len(self._members)):
-            ref member = self._members.at(slot)
+        for ref member in self._members:
             if member.is_of(address):
                 is_there = True
                 if not member.phase.is_draining() or member.active_count > 0:
@@ -583,8 +577,7 @@ struct UpstreamGroup(Movable):
         var next_ms = NEVER
         if len(self._waiting) == 0:
             return next_ms
-        for slot in range(len(self._members)):
-            ref member = self._members.at(slot)
+        for ref member in self._members:
             if member.phase == MemberPhase.SERVING:
                 next_ms = min(next_ms, member.health.next_change_ms(now_ms))
         return next_ms
@@ -773,8 +766,7 @@ struct UpstreamGroup(Movable):
         at is no one's fault."""
         var count = 0
         var ejected_count = 0
-        for slot in range(len(self._members)):
-            ref member = self._members.at(slot)
+        for ref member in self._members:
             if member.phase == MemberPhase.SERVING:
                 count += 1
                 if member.health.is_ejected(now_ms):
@@ -955,9 +947,9 @@ struct UpstreamGroup(Movable):
             Those that are there, in order of their places.
         """
         var found = List[MemberFigures]()
-        for slot in range(len(self._members)):
-            if self._members.at(slot).phase.is_there():
-                found.append(MemberFigures(self._members.at(slot), now_ms))
+        for ref member in self._members:
+            if member.phase.is_there():
+                found.append(MemberFigures(member, now_ms))
         return found^
 
 
