@@ -9,7 +9,6 @@ from tests.simulate.kernel import Kernel, NOBODY
 from tests.simulate.seat import Seat
 from tests.simulate.requests import (
     Asked,
-    AskedKind,
     choose_asked,
     Way,
     may_fail,
