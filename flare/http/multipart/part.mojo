@@ -31,8 +31,8 @@ struct FormDisposition(Copyable, Movable):
         has no name, has one twice, has an open quote, or is not UTF-8.
 
         Read as browsers write it, which is not quite RFC 6266: a backslash is
-        one unless a quote or a backslash follows, and `%22`, `%0D` and `%0A`
-        stand for what cannot be written between quotes (HTML, multipart
+        one unless a quote or a backslash follows, also before the quote that
+        closes, and `%22`, `%0D` and `%0A` stand for what cannot be written between quotes (HTML, multipart
         encoding algorithm). Unknown parameters are skipped, `filename*` among
         them (RFC 7578 section 4.2 forbids it).
         """
@@ -93,17 +93,44 @@ struct _Parameter[o: ImmOrigin]:
             self.end = find_octet(octets, _SEMICOLON, index)
             self.value.extend(trim_whitespace(octets.between(index, self.end)))
             return
-        index = _unquote(octets, index + 1, self.value)
-        self.end = index
-        if index >= 0:
-            self.end = find_octet(octets, _SEMICOLON, index)
+        index += 1
+        var behind = _unquote(octets, index, self.value, escapes=True)
+        if not _ends_parameter(octets, behind):
+            # The backslash before the quote may be the value's last octet.
+            var plain = List[UInt8]()
+            var end = _unquote(octets, index, plain, escapes=False)
+            if _ends_parameter(octets, end):
+                self.value = plain^
+                behind = end
+        self.end = behind
+        if behind >= 0:
+            self.end = find_octet(octets, _SEMICOLON, behind)
 
 
-def _unquote(octets: Span[UInt8, _], start: Int, mut value: List[UInt8]) -> Int:
-    """Reads up to the closing quote; gives what is after it, or -1."""
+def _ends_parameter(octets: Span[UInt8, _], index: Int) -> Bool:
+    """Tells whether nothing but the end or a semicolon follows; False for -1."""
+    if index < 0:
+        return False
+    var end = find_octet(octets, _SEMICOLON, index)
+    return len(trim_whitespace(octets.between(index, end))) == 0
+
+
+def _unquote(
+    octets: Span[UInt8, _],
+    start: Int,
+    mut value: List[UInt8],
+    *,
+    escapes: Bool,
+) -> Int:
+    """Reads up to the closing quote, of which a backslash makes another octet if
+    it `escapes`; gives what is after it, or -1."""
     var index = start
     while index < len(octets) and octets.at(index) != _QUOTE:
-        if octets.at(index) == _BACKSLASH and index + 1 < len(octets):
+        if (
+            escapes
+            and octets.at(index) == _BACKSLASH
+            and index + 1 < len(octets)
+        ):
             var next = octets.at(index + 1)
             if next == _QUOTE or next == _BACKSLASH:
                 index += 1

@@ -76,6 +76,24 @@ def _rows() -> List[_Row]:
         ),
         _Row("html quote", _D + 'name="a%22\\"%41"\r\n\r\n' + _E, 'a""%41=|'),
         _Row(
+            "html backslash at the end", _D + 'name="a\\"\r\n\r\n' + _E, "a\\=|"
+        ),
+        _Row(
+            "html backslash at the end, then a file",
+            _D + 'name="a\\" ; filename="x"\r\n\r\n' + _E,
+            "a\\(x)=|",
+        ),
+        _Row(
+            "9110-5.6.4 quote and semicolon",
+            _D + 'name="a\\"; b"; filename=x\r\n\r\n' + _E,
+            'a"; b(x)=|',
+        ),
+        _Row(
+            "9110-5.6.4 what follows a quote",
+            _D + 'name="a\\"b"c; filename=x\r\n\r\n' + _E,
+            'a"b(x)=|',
+        ),
+        _Row(
             "9110-5.6.6 order",
             _D + 'filename=x ;NAME = "f"\r\n\r\n' + _E,
             "f(x)=|",
