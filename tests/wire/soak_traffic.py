@@ -236,7 +236,8 @@ class Http1(Traffic):
 
 
 class HalfClosed(Http1):
-    """A connection for each request, which says at once that there is no more.
+    """A connection for each request, which says that there is no more: at once, or
+    a little later, when a part of the answer may be there.
 
     One whose request had to wait for a thread is taken for one who has left, and
     gets 503 in place of the handler's answer.
@@ -255,6 +256,7 @@ class HalfClosed(Http1):
         self.client = Client(self.server, TIMEOUT_S)
         ask, began_s = some_ask(self.random), time.monotonic()
         self.client.send(self._request(ask))
+        self.ended.wait(self.random.choice((0, 0, 0.001, 0.005)))
         self.client.sock.shutdown(socket.SHUT_WR)
         self._take(ask)
         self.tally.note(self.kind, began_s)
