@@ -71,20 +71,24 @@ def test_redirections_that_lead_nowhere() raises:
             _ = read_redirection(text)
 
 
-def test_a_map_of_slots() raises:
+def _read(reply: StaticString) raises -> SlotMap:
+    """Reads what a node, which was reached as `asked`, says to CLUSTER SLOTS."""
     var buffer = Buffer(64)
-    buffer.append(
-        (
-            "*2\r\n*3\r\n:0\r\n:5460\r\n*2\r\n$3\r\n1.2\r\n:7000\r\n"
-            "*3\r\n:5461\r\n:16383\r\n*2\r\n$0\r\n\r\n:7001\r\n"
-        ).as_bytes()
-    )
+    buffer.append(reply.as_bytes())
     var parser = ReplyParser()
     parser.begin(1)
     assert_true(parser.advance(buffer.terminate()))
     var map = read_slots(parser.first(buffer.span()), "asked")
     _ = parser^
     _ = buffer^
+    return map^
+
+
+def test_a_map_of_slots() raises:
+    var map = _read(
+        "*2\r\n*3\r\n:0\r\n:5460\r\n*2\r\n$3\r\n1.2\r\n:7000\r\n"
+        "*3\r\n:5461\r\n:16383\r\n*2\r\n$0\r\n\r\n:7001\r\n"
+    )
     assert_equal(map.covered_count(), 16_384)
     assert_equal(map.owner(5_460).value(), "1.2:7000")
     assert_equal(map.owner(5_461).value(), "asked:7001")
@@ -98,26 +102,17 @@ def test_nodes_without_a_host_name() raises:
     """Redis, CLUSTER SLOTS: where host names are preferred, `?` stands for one
     that has none; its address is in the metadata behind its id, if it knows it.
     """
-    var buffer = Buffer(64)
-    buffer.append(
-        (
-            # RESP2: names and values in turn.
-            "*3\r\n*3\r\n:0\r\n:0\r\n*4\r\n$1\r\n?\r\n:7000\r\n$2\r\nid\r\n"
-            "*2\r\n$2\r\nip\r\n$3\r\n1.2\r\n"
-            # RESP3: a map.
-            "*3\r\n:1\r\n:1\r\n*4\r\n$1\r\n?\r\n:7001\r\n$2\r\nid\r\n"
-            "%1\r\n$2\r\nip\r\n$3\r\n1.3\r\n"
-            # The one that was asked: it does not know its own address.
-            "*3\r\n:2\r\n:2\r\n*4\r\n$1\r\n?\r\n:7002\r\n$2\r\nid\r\n"
-            "*2\r\n$2\r\nip\r\n$0\r\n\r\n"
-        ).as_bytes()
+    var map = _read(
+        # RESP2: names and values in turn.
+        "*3\r\n*3\r\n:0\r\n:0\r\n*4\r\n$1\r\n?\r\n:7000\r\n$2\r\nid\r\n"
+        "*2\r\n$2\r\nip\r\n$3\r\n1.2\r\n"
+        # RESP3: a map.
+        "*3\r\n:1\r\n:1\r\n*4\r\n$1\r\n?\r\n:7001\r\n$2\r\nid\r\n"
+        "%1\r\n$2\r\nip\r\n$3\r\n1.3\r\n"
+        # The one that was asked: it does not know its own address.
+        "*3\r\n:2\r\n:2\r\n*4\r\n$1\r\n?\r\n:7002\r\n$2\r\nid\r\n"
+        "*2\r\n$2\r\nip\r\n$0\r\n\r\n"
     )
-    var parser = ReplyParser()
-    parser.begin(1)
-    assert_true(parser.advance(buffer.terminate()))
-    var map = read_slots(parser.first(buffer.span()), "asked")
-    _ = parser^
-    _ = buffer^
     assert_equal(map.owner(0).value(), "1.2:7000")
     assert_equal(map.owner(1).value(), "1.3:7001")
     assert_equal(map.owner(2).value(), "asked:7002")
