@@ -4,6 +4,7 @@ those that leave: RFC 9112 section 9.6."""
 import socket
 import struct
 import threading
+from collections.abc import Callable
 
 import pytest
 from conftest import Client, read_all
@@ -52,24 +53,16 @@ def test_a_single_request_with_the_end_behind_it_is_answered(proxied, first, res
             assert read_all(sock).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def test_content_behind_the_end_of_a_client_comes_whole(proxied):
-    """Of a single request, though there is nothing for a while."""
-    go_on = threading.Event()
+def pausing(go_on: threading.Semaphore) -> Callable[[Connection], None]:
+    """Answers a part, and the rest once it may go on."""
 
     def handle(connection: Connection) -> None:
         while connection.head():
             connection.send(PAUSED)
-            assert go_on.wait(WAIT_S)
+            assert go_on.acquire(timeout=WAIT_S)
             connection.send(b"56789")
 
-    _, server = proxied(handle)
-    with server.connect(WAIT_S) as sock:
-        send_together(server, sock, GET)
-        got = read_paused(sock)
-        ask_own(server)
-        go_on.set()
-        got += read_all(sock)
-    assert got.endswith(b"\r\n\r\n123456789")
+    return handle
 
 
 def read_paused(sock: socket.socket) -> bytes:
@@ -82,22 +75,28 @@ def read_paused(sock: socket.socket) -> bytes:
     return got
 
 
+def test_content_behind_the_end_of_a_client_comes_whole(proxied):
+    """Of a single request, though there is nothing for a while."""
+    go_on = threading.Semaphore(0)
+    _, server = proxied(pausing(go_on))
+    with server.connect(WAIT_S) as sock:
+        send_together(server, sock, GET)
+        got = read_paused(sock)
+        ask_own(server)
+        go_on.release()
+        got += read_all(sock)
+    assert got.endswith(b"\r\n\r\n123456789")
+
+
 def test_an_end_within_content_that_pauses_is_waited_for(proxied):
-    go_on = threading.Event()
-
-    def handle(connection: Connection) -> None:
-        while connection.head():
-            connection.send(PAUSED)
-            assert go_on.wait(WAIT_S)
-            connection.send(b"56789")
-
-    _, server = proxied(handle)
+    go_on = threading.Semaphore(0)
+    _, server = proxied(pausing(go_on))
     with server.connect(WAIT_S) as sock:
         sock.sendall(GET)
         got = read_paused(sock)
         sock.shutdown(socket.SHUT_WR)
         ask_own(server)
-        go_on.set()
+        go_on.release()
         got += read_all(sock)
     assert got.endswith(b"\r\n\r\n123456789")
 
@@ -160,14 +159,7 @@ def test_an_end_that_comes_while_others_wait_cancels_nothing(proxied):
 def test_content_of_responses_comes_whole(proxied):
     """Though there is nothing for a while, of the last one, too."""
     go_on = threading.Semaphore(0)
-
-    def handle(connection: Connection) -> None:
-        while connection.head():
-            connection.send(PAUSED)
-            assert go_on.acquire(timeout=WAIT_S)
-            connection.send(b"56789")
-
-    _, server = proxied(handle)
+    _, server = proxied(pausing(go_on))
     with server.connect(WAIT_S) as sock:
         send_together(server, sock, 2 * GET)
         got = b""
