@@ -34,10 +34,11 @@ def doctor(
 ) -> None:
     """Look for what keeps programs from being built or served, and say what helps.
 
-    Compiler and library, the C compiler that links, room for temporary files,
-    OpenSSL, zlib, brotli and zstd, the limit of descriptors, and other packages that `import flare` would
-    find: in the working directory, in the compiler's library folder, by -I. Ends
-    with 1 if there is a problem; a warning is about what only some programs need.
+    Compiler and library, the C compiler that links, room for temporary files, OpenSSL,
+    zlib, brotli and zstd, the limit of descriptors, and other packages that
+    `import flare` would find: in the working directory, in the compiler's library
+    folder, by -I. Ends with 1 if there is a problem; a warning is about what only some
+    programs need.
 
     [bold]Examples[/bold]
 

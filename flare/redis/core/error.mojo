@@ -11,6 +11,10 @@ comptime OWN_ERROR_MARK = UInt8(0x0A)
 The errors of a server are lines, so none begins with LF.
 """
 
+comptime _USE_CLUSTER = StaticString(
+    "this server is a node of a cluster: use RedisCluster"
+)
+
 
 struct RedisErrorKind(Equatable, ImplicitlyCopyable, Writable):
     """What went wrong, for programs: `if error.kind == RedisErrorKind.TIMEOUT`."""
@@ -92,13 +96,9 @@ struct RedisErrorKind(Equatable, ImplicitlyCopyable, Writable):
     """A script runs for too long."""
     comptime NO_SCRIPT = Self("NoScript", "NOSCRIPT")
     """The server does not know the script."""
-    comptime MOVED = Self(
-        "Moved", "MOVED", "this server is a node of a cluster: use RedisCluster"
-    )
+    comptime MOVED = Self("Moved", "MOVED", _USE_CLUSTER)
     """The slot belongs to another node of the cluster."""
-    comptime ASK = Self(
-        "Ask", "ASK", "this server is a node of a cluster: use RedisCluster"
-    )
+    comptime ASK = Self("Ask", "ASK", _USE_CLUSTER)
     """The key is on its way to another node of the cluster."""
     comptime TRY_AGAIN = Self("TryAgain", "TRYAGAIN")
     """The keys of one command are on their way to another node."""
