@@ -36,6 +36,20 @@ def read_saturated(octets: Span[UInt8, _], most: Int) -> Int:
     return number
 
 
+def read_unsigned(octets: Span[UInt8, _]) -> Optional[UInt64]:
+    """Reads a number of 64 bits without a sign that is all of the octets. Gives
+    none if there is no octet, it is larger, or one of them is no digit."""
+    if len(octets) == 0:
+        return None
+    var value = UInt64(0)
+    for octet in octets:
+        var digit = octet - 48
+        if digit > 9 or value > (UInt64.MAX - UInt64(digit)) // 10:
+            return None
+        value = value * 10 + UInt64(digit)
+    return value
+
+
 def seconds_text(time_us: Int) -> String:
     """Writes microseconds as seconds, with as many digits as it takes."""
     var fraction = String(time_us % 1_000_000)

@@ -780,3 +780,19 @@ def _masked(ip: IpAddr, prefix_len: Int) -> IpAddr:
         ip.bits_low() & _high_bits(prefix_len - 64),
         False,
     )
+
+
+def is_ip_address(text: StringSpan) -> Bool:
+    """Tells whether a text is an address that `IpAddr.parse` takes.
+
+    Args:
+        text: The text, an IPv6 address without brackets.
+
+    Returns:
+        False for names and all else.
+    """
+    try:
+        _ = IpAddr.parse(text)
+        return True
+    except:
+        return False

@@ -1,6 +1,7 @@
 """Commands with typed answers, for all that speak to one server or a cluster."""
 
 from flare.bytes.copy import list_of
+from flare.bytes.digits import read_unsigned
 from flare.redis.core.any_command import (
     append_argument,
     append_command,
@@ -968,21 +969,13 @@ def texts(reply: Reply[_]) raises RedisError -> List[String]:
 
 def _cursor_of(reply: Reply[_]) raises RedisError -> Int:
     """Reads a number of 64 bits without a sign."""
-    var octets = reply.octets()
-    var value = UInt64(0)
-    var is_number = len(octets) > 0
-    for octet in octets:
-        var digit = octet - 48
-        if digit > 9 or value > (UInt64.MAX - UInt64(digit)) // 10:
-            is_number = False
-            break
-        value = value * 10 + UInt64(digit)
-    if not is_number:
+    var value = read_unsigned(reply.octets())
+    if not value:
         raise RedisError(
             RedisErrorKind.UNEXPECTED_REPLY,
             String("the cursor of SCAN is no number of 64 bits"),
         )
-    return Int(value)
+    return Int(value.held())
 
 
 def _scored(reply: Reply[_]) raises RedisError -> List[ScoredMember]:

@@ -3,7 +3,7 @@
 from flare.bytes.ascii import write_escaped
 from flare.bytes.checked import *
 from flare.net.error import NetworkError
-from flare.net.ip import IpAddr
+from flare.net.ip import IpAddr, is_ip_address
 from flare.sys.dynamic_library import LibraryError
 from flare.sys.openssl.certificate import CertificateFacts
 from flare.sys.openssl.library import OpenSslError, SSL_LIBRARY
@@ -423,7 +423,7 @@ def certificate_error(
     elif kind == WrongHost:
         found.write("the certificate is for ")
         _write_names(leaf, found)
-        if peer in leaf.names and _is_address(peer):
+        if peer in leaf.names and is_ip_address(peer):
             # RFC 9525 section 6.5, which those who make their own overlook.
             found.write("; ", peer, " stands there as a name, and must as an")
             found.write(" address (IP, not DNS, in subjectAltName)")
@@ -502,14 +502,6 @@ def _write_names(facts: CertificateFacts, mut writer: String):
         writer.write_string(" and ")
         (count - written).write_to(writer)
         writer.write_string(" more")
-
-
-def _is_address(host: String) -> Bool:
-    try:
-        _ = IpAddr.parse(host)
-        return True
-    except:
-        return False
 
 
 def ip_text(octets: Span[UInt8, _]) -> String:

@@ -1,6 +1,11 @@
 """Decimal digits, at their bounds."""
 
-from flare.bytes.digits import read_digits, read_saturated, seconds_text
+from flare.bytes.digits import (
+    read_digits,
+    read_saturated,
+    read_unsigned,
+    seconds_text,
+)
 from tests.support.assertions import assert_equal
 
 
@@ -35,6 +40,15 @@ def test_numbers() raises:
     for row in rows:
         assert_equal(read_digits(row.text.as_bytes(), 3), row.of_three)
         assert_equal(read_saturated(row.text.as_bytes(), 500), row.up_to_500)
+
+
+def test_numbers_of_64_bits() raises:
+    var largest = read_unsigned("18446744073709551615".as_bytes())
+    assert_equal(largest.value(), UInt64.MAX)
+    assert_equal(read_unsigned("00".as_bytes()).value(), 0)
+    var others: List[StaticString] = ["", "18446744073709551616", "1x", "-1"]
+    for other in others:
+        assert_equal(Bool(read_unsigned(other.as_bytes())), False)
 
 
 def test_the_longest_numbers() raises:

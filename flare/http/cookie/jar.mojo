@@ -6,7 +6,7 @@ from flare.bytes.never import NEVER
 from flare.http.cookie.set_cookie import parse_set_cookie_header
 from flare.http.cookie.suffix import is_public_suffix
 from flare.http.message.cookie import Cookie, CookieError
-from flare.net.ip import IpAddr
+from flare.net.ip import is_ip_address
 from flare.url.url import Url
 
 comptime COOKIE_COUNT_MAX = 3_000
@@ -344,11 +344,7 @@ def is_ip_host(host: StringSpan) -> Bool:
     var octets = host.as_bytes()
     if len(octets) > 0 and octets.at(0) == 91:
         return True
-    try:
-        _ = IpAddr.parse(host)
-        return True
-    except:
-        return False
+    return is_ip_address(host)
 
 
 def is_top_level(domain: StringSpan) -> Bool:

@@ -32,9 +32,9 @@ struct FormDisposition(Copyable, Movable):
 
         Read as browsers write it, which is not quite RFC 6266: a backslash is
         one unless a quote or a backslash follows, also before the quote that
-        closes, and `%22`, `%0D` and `%0A` stand for what cannot be written between quotes (HTML, multipart
-        encoding algorithm). Unknown parameters are skipped, `filename*` among
-        them (RFC 7578 section 4.2 forbids it).
+        closes, and `%22`, `%0D` and `%0A` stand for what cannot be written
+        between quotes (HTML, multipart encoding algorithm). Unknown parameters
+        are skipped, `filename*` among them (RFC 7578 section 4.2 forbids it).
         """
         var octets = value.as_imm()
         var end = find_octet(octets, _SEMICOLON)

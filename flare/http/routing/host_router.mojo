@@ -16,7 +16,7 @@ from flare.http.handler.surroundings import Surroundings
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
 from flare.http.routing.route_tree import RouteError
-from flare.net.ip import IpAddr
+from flare.net.ip import IpAddr, is_ip_address
 from std.memory import OwnedPointer
 
 comptime _DOT = UInt8(46)
@@ -288,21 +288,13 @@ def _host_key(pattern: StringSpan) raises RouteError -> String:
                 String("the host '", pattern, "' is no IPv6 address")
             )
         return key^
-    if ":" in pattern and _is_address(pattern):
+    if ":" in pattern and is_ip_address(pattern):
         raise RouteError(
             String("the host '", pattern, "': write it as '[", pattern, "]'")
         )
-    if not _is_address(pattern):
+    if not is_ip_address(pattern):
         _check_name(pattern, pattern)
     return plain_host(pattern)
-
-
-def _is_address(text: StringSpan) -> Bool:
-    try:
-        _ = IpAddr.parse(text)
-        return True
-    except:
-        return False
 
 
 def _check_name(pattern: StringSpan, name: StringSpan) raises RouteError:

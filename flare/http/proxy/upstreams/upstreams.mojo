@@ -19,7 +19,7 @@ from flare.http.proxy.upstreams.upstream_group import (
     UpstreamGroup,
     Waiter,
 )
-from flare.net.ip import IpAddr
+from flare.net.ip import IpAddr, is_ip_address
 from flare.runtime.event import Waker
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.mutex import Mutex, MutexGuard
@@ -81,13 +81,7 @@ struct Upstream(Copyable, Movable):
     def is_named(self) -> Bool:
         """Tells whether it has a name that stands for addresses, and is none,
         nor a Unix socket."""
-        if self.endpoint.is_unix:
-            return False
-        try:
-            _ = IpAddr.parse(self.endpoint.host)
-        except:
-            return True
-        return False
+        return not (self.endpoint.is_unix or is_ip_address(self.endpoint.host))
 
     def set_addresses(mut self, addresses: List[IpAddr]):
         """Says at which address of its name it is, and perhaps at another one."""
