@@ -143,7 +143,7 @@ struct Cache[H: Handler](Layer):
             return self._read(req)
         var is_reading = req.method == Method.GET or req.method == Method.HEAD
         if is_reading and self._asked(req).only_if_cached:
-            return self._nothing_kept()
+            return _nothing_kept()
         var response = self.handler.serve(req)
         var forward = Forward.BYPASS if is_reading else Forward.METHOD
         var passed = PassedBy(
@@ -219,16 +219,8 @@ struct Cache[H: Handler](Layer):
                     return self._look_further(req, fetch^)
             return self._reply(req, found, CacheStatus(Forward.NONE))
         if asked.only_if_cached:
-            return self._nothing_kept()
+            return _nothing_kept()
         return self._fetch(req, CacheFetch(key^, asked^, found^))
-
-    def _nothing_kept(self) raises -> Response:
-        """Answers `only-if-cached` where nothing can be used (section
-        5.2.1.7)."""
-        return self._told(
-            refusal(504, "nothing is kept of this\n"),
-            CacheStatus(Forward.BYPASS),
-        )
 
     def _reply(
         self, req: Request, found: Lookup, var status: CacheStatus
@@ -592,6 +584,13 @@ struct _Fetched[H: Handler](LaterStep):
         return self.cache.unsafe_bitcast[Cache[Self.H]]()[]._finish(
             self.request.view(), self.fetch.take(), response^
         )
+
+
+def _nothing_kept() raises -> Response:
+    """Answers `only-if-cached` where nothing can be used (section
+    5.2.1.7). No Cache-Status tells of what is made here, and of nothing that
+    is stored (RFC 9211 section 2)."""
+    return refusal(504, "nothing is kept of this\n")
 
 
 def _lasting_copy(req: Request) -> OwnedRequest:
