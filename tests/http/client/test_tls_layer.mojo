@@ -1,9 +1,11 @@
 """TLS on a socket whose calls never wait."""
 
+from flare.bytes.buffer import Buffer
 from flare.http.client.connect.transport import TlsLayer
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.sys.descriptor import make_blocking
+from flare.sys.descriptor import make_blocking, make_nonblocking
+from flare.sys.errno import EAGAIN
 from flare.sys.sockets.socket_option import SocketOption
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener
@@ -14,18 +16,35 @@ from flare.tls.session import TlsSession
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair
+from std.ffi import external_call
 
 comptime WAIT_MS = 10_000
 comptime BUFFER_LEN = 4_096
 """So small that most of what is sent does not fit into the kernel."""
 
 
-def _established() raises -> TlsSession:
-    """Makes a client's session that needs no peer any more to write."""
-    var client = TlsClientContext(TlsConfig(ca_file=certificate("root.pem")))
-    var server = TlsServerContext(
+comptime _CONTENT_LEN = 12_000
+"""A record with tickets before it, which a client has room for at once."""
+comptime _AF_UNIX = Int32(1)
+comptime _SOCK_DGRAM = Int32(2)
+comptime _PIECE_COUNT_MAX = 9
+"""Linux keeps ten datagrams that nobody has read (net.unix.max_dgram_qlen)."""
+
+
+def _client() raises -> TlsClientContext:
+    return TlsClientContext(TlsConfig(ca_file=certificate("root.pem")))
+
+
+def _server() raises -> TlsServerContext:
+    return TlsServerContext(
         TlsServerConfig(certificate("good_chain.pem"), certificate("good.key"))
     )
+
+
+def _established() raises -> TlsSession:
+    """Makes a client's session that needs no peer any more to write."""
+    var client = _client()
+    var server = _server()
     var pair = TlsPair(client.session("localhost"), server.session())
     assert_equal(pair.shake_hands(), "ok")
     return pair^.take_client()
@@ -83,3 +102,72 @@ def test_octets_that_have_left_are_told_before_an_error() raises:
     var unsent = layer.send(socket, Span(octets))
     assert_true(unsent < 0, String(unsent))
     thread^.join()
+
+
+struct _Peer(Movable):
+    """A TLS server whose client finds what it sends in pieces: each read gives
+    one, as many as there are."""
+
+    var near: RawSocket
+    """The client's end."""
+    var _far: RawSocket
+    var _session: TlsSession
+    var _output: Buffer
+
+    def __init__(out self) raises:
+        var ends = Array[Int32, 2](fill=-1)
+        var result = external_call["socketpair", Int32](
+            _AF_UNIX, _SOCK_DGRAM, Int32(0), ends.unsafe_ptr()
+        )
+        assert_equal(result, 0)
+        for index in range(2):
+            make_nonblocking(ends[index])
+        self.near = RawSocket(owned=ends[0])
+        self._far = RawSocket(owned=ends[1])
+        self._session = _server().session()
+        self._output = Buffer()
+
+    def hear(mut self) raises:
+        """Goes on with the handshake by what the client has sent."""
+        var room = Buffer()
+        room.reserve(PLAINTEXT_LEN_MAX)
+        var count = self._far.receive(room.spare())
+        assert_true(count > 0, String(count))
+        room.commit(count)
+        _ = self._session.advance(room, self._output)
+
+    def say(mut self, octets: List[UInt8]) raises:
+        """Encrypts octets."""
+        self._session.write(Span(octets), self._output)
+
+    def send(mut self, piece_count: Int) raises:
+        """Sends all there is in so many pieces of about one length."""
+        for left in range(piece_count, 0, -1):
+            var length = (len(self._output) + left - 1) // left
+            var piece = self._output.span()[0:length]
+            assert_equal(self._far.send(piece), length)
+            self._output.consume(length)
+
+
+def test_what_has_come_is_looked_at_before_anybody_waits() raises:
+    """RFC 8446 section 5.1: records come in pieces of any length. A socket that is
+    empty is not readable again because the last piece lies here, unread."""
+    var octets = List[UInt8](length=_CONTENT_LEN, fill=120)
+    for piece_count in range(1, _PIECE_COUNT_MAX + 1):
+        var peer = _Peer()
+        var layer = TlsLayer(_client().session("localhost"))
+        assert_equal(layer.shake_hands(peer.near), -EAGAIN)
+        peer.hear()
+        peer.send(piece_count)
+        assert_equal(layer.shake_hands(peer.near), 0, String(piece_count))
+        # With its tickets, which are no plaintext.
+        peer.hear()
+        peer.say(octets)
+        peer.send(piece_count)
+        var room = List[UInt8](length=_CONTENT_LEN, fill=0)
+        assert_equal(
+            layer.receive(peer.near, Span(room)),
+            len(octets),
+            String(piece_count),
+        )
+        assert_equal(layer.receive(peer.near, Span(room)), -EAGAIN)

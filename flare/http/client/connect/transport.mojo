@@ -160,9 +160,12 @@ struct Transport(Movable, OctetStream):
         )
 
 
-comptime ROUND_COUNT_MAX = 4
-"""Most reads without plaintext at once: key updates, tickets and requests for
-handshakes without end must not keep a caller from looking at the clock."""
+comptime TURN_LEN_MAX = 1 << 17
+"""How many octets are read at once before there is plaintext, at most: key updates,
+tickets and requests for handshakes without end must not keep a caller from looking
+at the clock. They are octets, not reads: a record and a server's part of the
+handshake, which are shorter, come in pieces of any length, and whoever waits for
+more while the last of them lies here waits in vain."""
 
 comptime TLS_FAILED = -(1 << 20)
 """What calls answer when TLS has failed; no errno is as large."""
@@ -248,7 +251,8 @@ struct TlsLayer(Movable):
         """Goes on with the handshake. Returns 0 if it is complete,
         `TLS_FAILED`, or a negative errno; -EAGAIN to wait for the connection,
         which may be readable already."""
-        for _ in range(ROUND_COUNT_MAX):
+        var left_len = TURN_LEN_MAX
+        while left_len > 0:
             var status = self.channel.shake_hands().status
             # The peer learns from an alert what failed.
             var flushed = self.flush(socket)
@@ -261,6 +265,7 @@ struct TlsLayer(Movable):
             var count = self._receive_records(socket)
             if count < 0:
                 return count
+            left_len -= count
         return -EAGAIN
 
     def read_alert(mut self, mut socket: RawSocket, number: Int) -> Int:
@@ -269,12 +274,15 @@ struct TlsLayer(Movable):
         comes before the alert is lost. Returns `TLS_FAILED` if the peer has
         said why, else the negative errno of the write."""
         var room = List[UInt8](length=RECORD_LEN_MAX, fill=0)
-        for _ in range(ROUND_COUNT_MAX):
+        var left_len = TURN_LEN_MAX
+        while left_len > 0:
             if self.channel.read(Span(room)).status == TlsStatus.FAILED:
                 return TLS_FAILED
-            if self._receive_records(socket) <= 0:
+            var count = self._receive_records(socket)
+            if count <= 0:
                 self.channel.pump.failure = None
                 return number
+            left_len -= count
         return number
 
     def send(mut self, mut socket: RawSocket, octets: Span[UInt8, _]) -> Int:
@@ -299,7 +307,8 @@ struct TlsLayer(Movable):
     ) -> Int:
         """Decrypts what has arrived. Returns how many octets, 0 when the peer
         has said that nothing follows, `TLS_FAILED`, or a negative errno."""
-        for _ in range(ROUND_COUNT_MAX):
+        var left_len = TURN_LEN_MAX
+        while left_len > 0:
             var step = self.channel.read(room)
             if len(self.channel.output) > 0:
                 _ = self.flush(socket)
@@ -310,6 +319,7 @@ struct TlsLayer(Movable):
             var count = self._receive_records(socket)
             if count < 0:
                 return count
+            left_len -= count
         return -EAGAIN
 
     def _receive_records(mut self, mut socket: RawSocket) -> Int:
