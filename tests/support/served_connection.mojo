@@ -72,6 +72,16 @@ struct Ends(Movable):
     var server: RawSocket
     """The other end."""
 
+    def __init__(out self, *, var client: RawSocket, var server: RawSocket):
+        """Takes ends that are connected.
+
+        Args:
+            client: One end.
+            server: The other end.
+        """
+        self.client = client^
+        self.server = server^
+
     def __init__(out self, buffer_len: Int) raises:
         """Makes a pair without a network: what one end sends is at the other one
         at once, and it costs a fifth of what TCP does.

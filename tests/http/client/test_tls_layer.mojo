@@ -4,7 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.client.connect.transport import TlsLayer
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.sys.descriptor import make_blocking, make_nonblocking
+from flare.sys.descriptor import make_blocking
 from flare.sys.errno import EAGAIN
 from flare.sys.sockets.socket_option import SocketOption
 from flare.sys.thread import Task, Thread
@@ -15,8 +15,8 @@ from flare.tls.pump import PLAINTEXT_LEN_MAX
 from flare.tls.session import TlsSession
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.certificates import certificate
+from tests.support.datagrams import DATAGRAM_COUNT_MAX, DatagramPair
 from tests.support.tls_pair import TlsPair
-from std.ffi import external_call
 
 comptime WAIT_MS = 10_000
 comptime BUFFER_LEN = 4_096
@@ -25,10 +25,6 @@ comptime BUFFER_LEN = 4_096
 
 comptime _CONTENT_LEN = 12_000
 """A record with tickets before it, which a client has room for at once."""
-comptime _AF_UNIX = Int32(1)
-comptime _SOCK_DGRAM = Int32(2)
-comptime _PIECE_COUNT_MAX = 9
-"""Linux keeps ten datagrams that nobody has read (net.unix.max_dgram_qlen)."""
 
 
 def _client() raises -> TlsClientContext:
@@ -115,15 +111,9 @@ struct _Peer(Movable):
     var _output: Buffer
 
     def __init__(out self) raises:
-        var ends = Array[Int32, 2](fill=-1)
-        var result = external_call["socketpair", Int32](
-            _AF_UNIX, _SOCK_DGRAM, Int32(0), ends.unsafe_ptr()
-        )
-        assert_equal(result, 0)
-        for index in range(2):
-            make_nonblocking(ends[index])
-        self.near = RawSocket(owned=ends[0])
-        self._far = RawSocket(owned=ends[1])
+        var pair = DatagramPair()
+        self.near = pair.take_near()
+        self._far = pair.take_far()
         self._session = _server().session()
         self._output = Buffer()
 
@@ -153,7 +143,7 @@ def test_what_has_come_is_looked_at_before_anybody_waits() raises:
     """RFC 8446 section 5.1: records come in pieces of any length. A socket that is
     empty is not readable again because the last piece lies here, unread."""
     var octets = List[UInt8](length=_CONTENT_LEN, fill=120)
-    for piece_count in range(1, _PIECE_COUNT_MAX + 1):
+    for piece_count in range(1, DATAGRAM_COUNT_MAX + 1):
         var peer = _Peer()
         var layer = TlsLayer(_client().session("localhost"))
         assert_equal(layer.shake_hands(peer.near), -EAGAIN)

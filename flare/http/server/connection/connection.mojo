@@ -408,11 +408,14 @@ struct Connection(Movable):
         """Tells whether a handler elsewhere may have to hear that it ends."""
         return self.request.call.job.__bool__() or self.http2.__bool__()
 
-    def finish_writing(mut self):
-        """Ends the own direction, over TLS with a notice of it before."""
+    def tell_end(mut self):
+        """Over TLS, tells the client that nothing follows; there is no pending
+        write before, and one afterwards if the client has to read first."""
         if self.tls:
-            self.tls.held()[].send_close_notify(self.socket)
-        self.socket.finish_writing()
+            ref link = self.tls.held()[]
+            link.send_close_notify(self.socket)
+            if len(link.unsent) > 0:
+                self.request.pending = OwnedPointer(PendingWrite())
 
     def drop_tls(mut self):
         self.tls_peer = None

@@ -142,11 +142,13 @@ def begin_shutdown(
     direction ends first, and what still comes is read for a while.
     """
     connection.ending.end(is_unread=False)
+    if not connection.request.pending:
+        connection.tell_end()
     if connection.request.pending:
         return await_pending(connection, state)
     if connection.ending != Ending.LINGERS:
         return NextAction.CLOSE
-    connection.finish_writing()
+    connection.socket.finish_writing()
     connection.begin[Event.LAST_SENT](state.now_ms, state.config)
     return NextAction.YIELD
 

@@ -12,6 +12,7 @@ from flare.bytes.checked import *
 from flare.http.message.request import TlsPeer
 from flare.http.server.connection.sides import SpokenProtocol
 from flare.net.raw_socket import RawSocket
+from flare.sys.errno import EAGAIN
 from flare.tls.context import TlsServerContext
 from flare.tls.error import PlainHttpRequest
 from flare.tls.pump import TlsPump, TlsStatus
@@ -78,15 +79,18 @@ struct TlsLink(Movable):
         return step.count
 
     def send_close_notify(mut self, mut socket: RawSocket):
-        """Tells the client that nothing follows, unless something is missing;
-        what the socket does not take is dropped."""
+        """Tells the client that nothing follows, once and unless something is
+        missing; what the socket does not take is in `unsent` afterwards."""
         var is_cut = self.breaks_off or len(self.unsent) > 0
         if is_cut or self.pump.is_broken():
             return
         var notice = Buffer(0)
         self.pump.send_close_notify(notice)
         if len(notice) > 0:
-            _ = socket.send(notice.span())
+            var count = socket.send(notice.span())
+            if count >= 0 or count == -EAGAIN:
+                notice.consume(max(count, 0))
+                self.unsent.append(notice.span())
 
 
 struct ServerTls(Copyable):
