@@ -456,6 +456,10 @@ struct SharedKeeper(Movable):
 
     def __deinit__(deinit self):
         """Has what is queued done within a little time, and ends the threads."""
+        # The desk outlives its lock, which it would not here.
+        self._close()
+
+    def _close(self):
         ref desk = self._desk[]
         var work = desk.work.lock()
         work[].is_closed = True

@@ -359,10 +359,13 @@ struct _Owner(Movable):
         self.is_running = ProcessWord()
 
     def __deinit__(deinit self):
+        # What is shared outlives its lock, which it would not here.
+        self._close()
+
+    def _close(self):
         var queue = self.shared[].queue.lock()
         queue[].is_closed = True
         self.shared[].changed.notify_all()
-        deinit(queue^)
 
 
 struct SpanPipeline(ImplicitlyCopyable):
