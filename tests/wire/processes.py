@@ -4,6 +4,8 @@ import os
 import re
 import select
 import signal
+import socket
+import struct
 import subprocess
 import threading
 import time
@@ -49,7 +51,7 @@ class TcpSocket(NamedTuple):
     inode: str
 
 
-ESTABLISHED, SYN_SENT, LISTEN = "01", "02", "0A"
+ESTABLISHED, SYN_SENT, SYN_RECV, LISTEN = "01", "02", "03", "0A"
 
 
 def tcp_sockets() -> list[TcpSocket]:
@@ -65,6 +67,34 @@ def tcp_sockets() -> list[TcpSocket]:
         row = TcpSocket(*ports, state, int(queues.split(":")[0], 16), inode)
         found[local, peer, inode] = row
     return list(found.values())
+
+
+class ServerEnd(NamedTuple):
+    """The server's end of a client's connection: its state, and what waits there."""
+
+    state: str
+    to_read_len: int
+    to_send_len: int
+
+
+SOCK_DIAG, SOCK_DIAG_BY_FAMILY, REQUEST, ANY = 4, 20, 1, 0xFFFFFFFF
+
+
+def server_end(port: int, client: socket.socket) -> ServerEnd | None:
+    """Asks the kernel for one connection over IPv4 (sock_diag(7)); None if there is
+    no such connection any more."""
+    ends = (client.getpeername()[0], client.getsockname()[0])
+    asked = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 0, ANY)
+    asked += struct.pack("!HH", port, client.getsockname()[1])
+    asked += b"".join(socket.inet_aton(end) + bytes(12) for end in ends)
+    asked += struct.pack("=III", 0, ANY, ANY)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as kernel:
+        length = 16 + len(asked)
+        kernel.send(struct.pack("=IHHII", length, SOCK_DIAG_BY_FAMILY, REQUEST, 1, 0) + asked)
+        told = kernel.recv(8192)
+    if struct.unpack_from("=H", told, 4)[0] != SOCK_DIAG_BY_FAMILY:
+        return None
+    return ServerEnd(f"{told[17]:02X}", *struct.unpack_from("=II", told, 72))
 
 
 def children(pid: int) -> list[int]:

@@ -9,7 +9,15 @@ import time
 
 import httpx
 import pytest
-from conftest import Client, Server, is_refused, read_all, shown, wait_until
+from conftest import (
+    Client,
+    Server,
+    is_refused,
+    read_all,
+    shown,
+    wait_until,
+    wait_until_full,
+)
 from https_client import HttpsClient, trusting
 from wire_programs import built
 
@@ -118,8 +126,7 @@ def test_requests_behind_a_stream_wait_their_turn(streams):
             + GET % b"/pieces?count=2&length=5&announced=10&how=waits"
             + b"GET /counts HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
         )
-        # Let the server run into the full socket first.
-        time.sleep(0.1)
+        wait_until_full(streams, sock)
         data = read_all(sock)
     assert data.count(b"HTTP/1.1 200 OK\r\n") == 3
     assert expected(2, 5) in data and data.rstrip().endswith(b" 0")
@@ -131,7 +138,7 @@ def test_no_more_is_made_than_the_client_takes(start):
     with streams.connect() as sock:
         sock.sendall(GET % b"/pieces?count=10000&length=60000")
         assert wait_until(lambda: counts(streams)[1] > before)
-        time.sleep(0.2)
+        wait_until_full(streams, sock)
         made = counts(streams)[1]
         assert made - before < 400
         assert counts(streams)[0] == 1
@@ -418,11 +425,10 @@ def test_closed_hub_and_drain_end_streams(start):
     assert listener.data + read_all(listener.sock) == events(2)
     server = start("stream_server")
     listener = Listener(server)
-    began = time.monotonic()
     server.process.send_signal(signal.SIGTERM)
     assert read_all(listener.sock) == b""
-    assert server.process.wait(5) == 0
-    assert time.monotonic() - began < 10
+    # By itself it would be 30 s.
+    assert server.process.wait(20) == 0
 
 
 def test_drain_ends_the_stream_of_a_client_that_is_behind(start):
