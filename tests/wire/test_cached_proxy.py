@@ -87,7 +87,8 @@ def serving(origin: type[Origin]):
     server.counting = threading.Lock()
     server.goes_on = threading.Event()
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # It looks whether it is to end every so many seconds.
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield server
     server.goes_on.set()
     server.shutdown()
