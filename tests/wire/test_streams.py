@@ -434,7 +434,8 @@ def test_closed_hub_and_drain_end_streams(start):
 def test_drain_ends_the_stream_of_a_client_that_is_behind(start):
     """Whose last event it has not taken yet: RFC 9112 section 7.1, the last
     chunk tells it that this was all."""
-    server = start("stream_server", max_body_size=20_000_000)
+    # No heartbeat comes while its client waits, nor the end of the drain's 30 s.
+    server = start("stream_server", max_body_size=20_000_000, heartbeat_ms=120_000)
     with Client(server, 20) as behind:
         behind.send(GET % b"/events")
         while b"\r\n\r\n" not in behind.buffer:
@@ -443,12 +444,10 @@ def test_drain_ends_the_stream_of_a_client_that_is_behind(start):
         publish(server, 1, b" " + b"x" * 16_000_000)
         server.process.send_signal(signal.SIGTERM)
         assert wait_until(lambda: is_refused(server))
-        began = time.monotonic()
         data = read_all(behind.sock)
         assert len(data) > 10_000_000
         assert data.endswith(b"x\n\n\r\n0\r\n\r\n"), data[-40:]
-        assert time.monotonic() - began < 12, "only its heartbeat ended it"
-    assert server.process.wait(5) == 0
+    assert server.process.wait(20) == 0
 
 
 def test_events_published_before_the_drain_arrive(start):
