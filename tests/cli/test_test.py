@@ -1,6 +1,5 @@
 """`flare test`: every test is told by name, also one that ends the program."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -34,7 +33,7 @@ def test_goes_on_after_an_abort() raises:
 
 
 def test_hangs() raises:
-    sleep(60)
+    sleep(900)
 
 
 def test_asserts() raises:
@@ -66,9 +65,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_outcome_is_told_by_name(flare, folder: Path) -> None:
-    began = time.monotonic()
+    # By itself one would take a quarter of an hour, and `flare` has less.
     done = flare(folder, "test", "--timeout", "2")
-    assert time.monotonic() - began < 60
     assert done.returncode == 1
     ends = "tests/test_ends.mojo::test_"
     wanted = [

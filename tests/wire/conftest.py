@@ -1,5 +1,6 @@
 """Builds the servers of the wire tests once, and starts them on free ports."""
 
+import contextlib
 import gc
 import os
 import signal
@@ -14,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from processes import next_line  # noqa: E402
+from processes import SYN_RECV, next_line, server_end  # noqa: E402
 from toolchain import BUILD, environment  # noqa: E402
 import wire_programs  # noqa: E402
 from client_asker import Asker  # noqa: E402
@@ -299,15 +300,11 @@ def proxied(proxied_group):
 
 def read_all(sock: socket.socket) -> bytes:
     """Reads to the end of the stream; a reset counts as the end."""
-    data = b""
-    while True:
-        try:
-            piece = sock.recv(65536)
-        except ConnectionResetError:
-            return data
-        if not piece:
-            return data
-        data += piece
+    pieces = []
+    with contextlib.suppress(ConnectionResetError):
+        while piece := sock.recv(65536):
+            pieces.append(piece)
+    return b"".join(pieces)
 
 
 def read_to(sock: socket.socket, end: bytes) -> bytes:
@@ -358,16 +355,22 @@ class Client:
         length = int(fields.get("content-length", 0))
         if is_head or status in (204, 304) or status < 200:
             length = 0
-        while len(self.buffer) < length:
-            self._more()
+        pieces, left = [self.buffer], length - len(self.buffer)
+        while left > 0:
+            pieces.append(self._piece())
+            left -= len(pieces[-1])
+        self.buffer = b"".join(pieces)
         body, self.buffer = self.buffer[:length], self.buffer[length:]
         return Response(status, fields, body, head)
 
     def _more(self) -> None:
+        self.buffer += self._piece()
+
+    def _piece(self) -> bytes:
         piece = self.sock.recv(65536)
         if not piece:
-            raise EOFError(f"the server closed after {self.buffer!r}")
-        self.buffer += piece
+            raise EOFError(f"the server closed after {self.buffer[-1000:]!r}")
+        return piece
 
     def is_closed(self) -> bool:
         """Waits for the end of the stream; False if more octets come."""
@@ -427,3 +430,29 @@ def wait_until(condition, timeout_s: float = 15.0) -> bool:
             return False
         time.sleep(0.005)
     return True
+
+
+def wait_until_read(server, *clients: Client) -> None:
+    """Waits until a server has read the few octets that clients have sent, or has
+    closed: what they send next is an event of its own, and comes behind what it does
+    with these."""
+
+    def is_read(client: Client) -> bool:
+        end = server_end(server.port, client.sock)
+        return not end or (end.state != SYN_RECV and end.to_read_len == 0)
+
+    for client in clients:
+        assert wait_until(lambda: is_read(client)), "it does not read"
+
+
+def wait_until_full(server, sock: socket.socket) -> None:
+    """Waits until a server cannot send to a client that reads nothing: what the
+    kernel keeps of its octets grows no more."""
+    lengths = [0]
+
+    def is_full() -> bool:
+        end = server_end(server.port, sock)
+        lengths.append(end.to_send_len if end else 0)
+        return lengths[-1] > 0 and lengths[-3:] == 3 * lengths[-1:]
+
+    assert wait_until(is_full), lengths[-1]

@@ -24,6 +24,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtoSpan
 
 WAIT_S = 20.0
+# How often the server looks whether it is to end; by itself twice a second.
+LOOKS_S = 0.02
 ID_LENGTHS = {"traceId": 32, "spanId": 16, "parentSpanId": 16}
 
 
@@ -192,7 +194,7 @@ def receiving(
         context.load_cert_chain(*certificate)
         server.socket = context.wrap_socket(server.socket, server_side=True)
         scheme = "https"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(LOOKS_S,), daemon=True)
     thread.start()
     host = "localhost" if certificate else "127.0.0.1"
     receiver.url = f"{scheme}://{host}:{server.server_address[1]}"

@@ -56,11 +56,14 @@ class Connection:
         return self.take(int(fields.get("content-length", "0").strip()))
 
     def take(self, count: int) -> bytes:
-        while len(self.buffer) < count:
+        pieces, left = [self.buffer], count - len(self.buffer)
+        while left > 0:
             piece = self.sock.recv(65536)
             if not piece:
                 raise EOFError("the client closed within the content")
-            self.buffer += piece
+            pieces.append(piece)
+            left -= len(piece)
+        self.buffer = b"".join(pieces)
         data, self.buffer = self.buffer[:count], self.buffer[count:]
         return data
 
@@ -74,12 +77,12 @@ class Connection:
         return line
 
     def _chunks(self) -> bytes:
-        data = b""
+        pieces = []
         while size := int(self._line(), 16):
-            data += self.take(size)
+            pieces.append(self.take(size))
             assert self.take(2) == b"\r\n"
         assert self._line() == b""
-        return data
+        return b"".join(pieces)
 
     def send(self, data: bytes) -> None:
         self.sock.sendall(data)

@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from conftest import Client, is_refused, read_all, wait_until
+from conftest import Client, is_refused, read_all, wait_until, wait_until_read
 from h2_client import H2Client
 from https_client import HttpsClient, trusting
 from processes import memory_len
@@ -87,8 +87,7 @@ def test_what_comes_behind_content_before_the_answer_is_read(server):
     behind = bytes(300_000)
     with Client(server, 20) as client:
         client.send(head("/upload?pause=150", 2) + b"a")
-        # All that is here is read, so that the rest is an event of its own.
-        time.sleep(0.05)
+        wait_until_read(server, client)
         data = b"b" + head("/length", len(behind)) + behind + GET
         feeder = threading.Thread(target=client.send, args=(data,), daemon=True)
         feeder.start()
@@ -107,10 +106,10 @@ def test_streaming_handler_never_runs_on_the_loop(server, target, is_whole):
     with Client(server) as slow, Client(server) as client:
         if not is_whole:
             slow.send(data[:-1])
-            time.sleep(0.05)
+            wait_until_read(server, slow)
             data = data[-1:]
         slow.send(data)
-        time.sleep(0.05)
+        wait_until_read(server, slow)
         client.send(GET)
         assert client.response().body == b"Hello, World!"
 
@@ -137,7 +136,7 @@ def test_slow_client_octet_by_octet(server):
 def test_http_1_0(server):
     with Client(server) as client:
         client.send(b"POST /upload HTTP/1.0\r\nContent-Length: 5\r\n\r\nab")
-        time.sleep(0.05)
+        wait_until_read(server, client)
         client.send(b"cde")
         assert client.response().body == taken(b"abcde")
         assert client.is_closed()
@@ -184,7 +183,7 @@ def test_client_that_hangs_up_within_its_content(server, how, framing):
         data = head() + b"3\r\nabc\r\n"
     client = Client(server)
     client.send(data)
-    time.sleep(0.05)
+    wait_until_read(server, client)
     if how == "reset":
         client.sock.setsockopt(
             socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0"
@@ -256,7 +255,7 @@ def test_reset_of_a_client_that_is_held_up_over_http2(server):
 def test_half_close_behind_the_content_is_no_error(server):
     with Client(server) as client:
         client.send(head(length=5) + b"ab")
-        time.sleep(0.05)
+        wait_until_read(server, client)
         client.send(b"cde")
         client.sock.shutdown(socket.SHUT_WR)
         assert client.response().body == taken(b"abcde")
@@ -285,8 +284,8 @@ def test_no_continue_for_a_handler_that_does_not_read(server):
 
 def test_content_that_is_not_read_is_dropped_if_it_is_here(server):
     with Client(server) as client:
-        client.send(head("/upload?pause=200&read=3", 100_000) + b"abc")
-        time.sleep(0.05)
+        client.send(head("/upload?pause=1000&read=3", 100_000) + b"abc")
+        wait_until_read(server, client)
         client.send(bytes(100_000 - 3) + GET)
         assert client.response().body == taken(b"abc")
         assert client.response().body == b"Hello, World!"
@@ -316,7 +315,7 @@ def test_content_that_is_not_read_and_not_here_ends_the_connection(server):
 def test_content_that_breaks_a_rule(server, data, status):
     with Client(server) as client:
         client.send(data[:200])
-        time.sleep(0.05)
+        wait_until_read(server, client)
         try:
             client.send(data[200:] + GET)
         except OSError:
@@ -395,15 +394,20 @@ def test_handler_timeout_counts_from_the_end_of_the_content(pool):
 
 def test_full_queue_is_refused_and_the_connection_ends(pool):
     server = pool(handler_threads=1, handler_queue=1)
-    clients = [Client(server) for _ in range(4)]
-    for client in clients:
+    first, second, *others = [Client(server) for _ in range(4)]
+    # The thread has the first when it asks for its content.
+    first.send(head("/upload", 3, "Expect: 100-continue"))
+    assert first.response().status == 100
+    second.send(head(length=3) + b"a")
+    wait_until_read(server, second)
+    for client in others:
         client.send(head(length=3) + b"a")
-        time.sleep(0.05)
-    refused = clients[3].response()
-    assert refused.status == 503 and refused.fields["connection"] == "close"
-    assert clients[3].is_closed()
-    for client in clients[:2]:
-        client.send(b"bc")
+        refused = client.response()
+        assert refused.status == 503 and refused.fields["connection"] == "close"
+        assert client.is_closed()
+    first.send(b"abc")
+    second.send(b"bc")
+    for client in (first, second):
         assert client.response().body == taken(b"abc")
 
 

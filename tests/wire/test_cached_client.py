@@ -95,7 +95,8 @@ def origin():
     server.asked = []
     server.fails = False
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # It looks whether it is to end every so many seconds.
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
-from conftest import Client, Server
+from conftest import Client, Server, wait_until_read
 from wire_programs import built
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -30,6 +30,7 @@ class Origin(BaseHTTPRequestHandler):
             self.server.busy += 1
             self.server.busiest = max(self.server.busiest, self.server.busy)
         time.sleep(self.server.pause_s)
+        assert self.server.may_answer.wait(15)
         with self.server.counting:
             self.server.busy -= 1
         if self.server.status == CLOSES:
@@ -79,12 +80,15 @@ def serving(origin: type[Origin]):
     server.asked = []
     server.status = 0
     server.pause_s = 0.0
+    server.may_answer = threading.Event()
+    server.may_answer.set()
     # How many requests it has at the same time, and had at most.
     server.busy = server.busiest = 0
     server.counting = threading.Lock()
     server.goes_on = threading.Event()
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # It looks whether it is to end every so many seconds.
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield server
     server.goes_on.set()
     server.shutdown()
@@ -165,10 +169,12 @@ def test_nobody_gets_the_page_of_another(origin, gateway):
 
 def test_nobody_who_waits_gets_the_page_of_another(origin, gateway):
     """The same where a fetch for another one was waited for in vain."""
-    origin.pause_s = 0.3
-    clients = [Client(gateway) for _ in range(6)]
+    origin.may_answer.clear()
+    clients = [Client(gateway, 15) for _ in range(6)]
     for number, client in enumerate(clients):
         client.send(GET[:-2] % b"/own" + b"X-User: %d\r\n\r\n" % number)
+    wait_until_read(gateway, *clients)
+    origin.may_answer.set()
     answers = [client.response() for client in clients]
     for client in clients:
         client.sock.close()
@@ -227,10 +233,14 @@ def test_a_client_that_leaves(origin, gateway):
     assert "fwd=" in state(whole)
 
 
-def ask_at_once(server, path: bytes, count: int) -> list:
-    clients = [Client(server) for _ in range(count)]
+def ask_at_once(origin, server, path: bytes, count: int) -> list:
+    """The origin answers when all requests have been read."""
+    clients = [Client(server, 15) for _ in range(count)]
+    origin.may_answer.clear()
     for client in clients:
         client.send(GET % path)
+    wait_until_read(server, *clients)
+    origin.may_answer.set()
     answers = [client.response() for client in clients]
     for client in clients:
         client.sock.close()
@@ -239,8 +249,7 @@ def ask_at_once(server, path: bytes, count: int) -> list:
 
 def test_one_fetch_for_many(origin, gateway):
     """On either worker's loop, and without a thread for any of them."""
-    origin.pause_s = 0.3
-    answers = ask_at_once(gateway, b"/a", 40)
+    answers = ask_at_once(origin, gateway, b"/a", 40)
     assert len({answer.body for answer in answers}) == 1
     assert len(origin.asked) == 1
     states = [answer.fields["cache-status"] for answer in answers]
@@ -256,8 +265,7 @@ def test_no_client_keeps_others_from_sharing(origin, gateway, fields):
     """What a request forbids says nothing of the next one."""
     fields = {"Host": "test", **fields}
     assert httpx.get(f"{gateway.url}/a", headers=fields).status_code == 200
-    origin.pause_s = 0.3
-    answers = ask_at_once(gateway, b"/a", 20)
+    answers = ask_at_once(origin, gateway, b"/a", 20)
     assert len(origin.asked) == 2
     assert len({answer.body for answer in answers}) == 1
 
@@ -285,27 +293,28 @@ def test_what_is_not_kept_is_not_waited_for(origin, gateway):
     of a worker, of which there are two."""
     origin.pause_s = 0.2
     httpx.get(f"{gateway.url}/a?no-store")
-    answers = ask_at_once(gateway, b"/a?no-store", 12)
+    answers = ask_at_once(origin, gateway, b"/a?no-store", 12)
     assert {answer.status for answer in answers} == {200}
     assert origin.busiest > 2
     assert len({answer.body for answer in answers}) == 12
 
 
 def test_those_who_wait_ask_when_a_fetch_fails(origin, gateway):
-    origin.pause_s = 0.1
     origin.status = 500
-    answers = ask_at_once(gateway, b"/a", 5)
+    answers = ask_at_once(origin, gateway, b"/a", 5)
     assert {answer.status for answer in answers} == {500}
     assert len(origin.asked) == 5
 
 
 def test_a_client_that_leaves_while_it_waits(origin, gateway):
-    origin.pause_s = 0.5
-    clients = [Client(gateway) for _ in range(6)]
+    origin.may_answer.clear()
+    clients = [Client(gateway, 15) for _ in range(6)]
     for client in clients:
         client.send(GET % b"/a")
+    wait_until_read(gateway, *clients)
     for client in clients[:5]:
         client.sock.close()
+    origin.may_answer.set()
     assert clients[5].response().status == 200
     clients[5].sock.close()
     assert httpx.get(f"{gateway.url}/a").status_code == 200

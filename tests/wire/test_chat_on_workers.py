@@ -32,7 +32,7 @@ def url(request, tmp_path):
         redis = RedisServer(tmp_path / "redis")
         options += ["--redis", redis.url]
     process = subprocess.Popen(
-        [str(built_example("35_chat_on_workers", "chat_on_workers")), *options],
+        [str(built_example("35_chat_on_workers")), *options],
         cwd=ROOT,
         env=environment(),
         stdout=subprocess.PIPE,

@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from conftest import Client, wait_until
+from conftest import Client, wait_until, wait_until_read
 from processes import AnonymousPeak, stopped
 from ready import ready
 
@@ -113,7 +113,7 @@ def test_content_that_comes_with_its_head_keeps_the_connection(server):
 def test_content_of_who_may_enter_is_taken(server):
     with Client(server) as client:
         client.send(head("/guarded", sized(9), credentials("ann:secret")) + b"abc")
-        time.sleep(0.05)
+        wait_until_read(server, client)
         client.send(b"defghi" + FAST)
         assert client.response().body == b"9"
         assert client.response().status == 200
@@ -251,7 +251,7 @@ def test_unfinished_content_has_a_bound_for_all(start, threads):
     for _ in range(20):
         with Client(server, 10) as client:
             client.send(head("/length", sized(len(content))) + content[:-1])
-            time.sleep(0.01)
+            wait_until_read(server, client)
             client.send(b"\0")
             assert client.response().body == b"%d" % len(content)
     for client in clients:
@@ -312,7 +312,7 @@ def test_stalled_uploads_leave_threads_to_others(start):
     stalled = [Client(server, 30) for _ in range(32)]
     for client in stalled:
         client.send(head("/upload", sized(1_000_000)) + b"a")
-    time.sleep(0.1)
+    wait_until_read(server, *stalled)
     others = Others(server, SLOW % 1)
     others.start()
     small = Others(server, head("/upload", sized(3)) + b"abc")
@@ -320,7 +320,7 @@ def test_stalled_uploads_leave_threads_to_others(start):
     with Client(server, 30) as client:
         # It comes in pieces and is complete before there is a thread for it.
         client.send(head("/upload", sized(100_000)) + b"a")
-        time.sleep(0.05)
+        wait_until_read(server, client)
         began = time.monotonic()
         client.send(bytes(99_999))
         assert client.response().body.startswith(b"100000 ")

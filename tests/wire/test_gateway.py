@@ -58,7 +58,7 @@ class Gateway:
         path = folder / "gateway.json"
         path.write_text(json.dumps(config))
         self.process = subprocess.Popen(
-            [str(built_example("37_gateway", "gateway")), str(path)],
+            [str(built_example("37_gateway")), str(path)],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(),
         )
         ports = [int(next_line(self.process, TIMEOUT_S).rsplit(":", 1)[1]) for _ in range(2)]
@@ -187,7 +187,7 @@ def test_a_bad_configuration_is_told(tmp_path):
     path = tmp_path / "bad.json"
     path.write_text('{"listen": "127.0.0.1:0", "admin": "127.0.0.1:0", "routes": []}')
     result = subprocess.run(
-        [str(built_example("37_gateway", "gateway")), str(path)],
+        [str(built_example("37_gateway")), str(path)],
         capture_output=True, text=True, env=environment(), timeout=TIMEOUT_S,
     )
     assert result.returncode != 0

@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from conftest import Client, read_all, wait_until
+from conftest import Client, read_all, wait_until, wait_until_full, wait_until_read
 from load import answers_at_once
 from ready import ready
 
@@ -202,7 +202,7 @@ def test_octets_that_come_meanwhile_wait_for_the_answer(pool):
     server = pool()
     with Client(server) as client:
         client.send(GET % b"/slow/200?tag=x" + b"GET /fa")
-        time.sleep(0.05)
+        wait_until_read(server, client)
         client.send(b"st HTTP/1.1\r\nHost: test\r\n\r\n")
         assert client.response().body == b"slept 200 x"
         assert client.response().body == b"Hello, World!"
@@ -213,7 +213,7 @@ def test_large_response_reaches_a_slow_reader_whole(pool):
     with Client(server) as client:
         client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         client.send(GET % b"/size/9000000" + GET % b"/slow/1?tag=after")
-        time.sleep(0.1)
+        wait_until_full(server, client.sock)
         assert len(client.response().body) == 9_000_000
         assert client.response().body == b"slept 1 after"
 
@@ -223,13 +223,13 @@ def test_answers_do_not_overtake_what_the_client_has_not_taken(pool):
     server = pool()
     unit = GET % b"/fast" * 100 + GET % b"/size/20000"
     with socket.socket() as sock:
-        sock.settimeout(5)
+        sock.settimeout(20)
         # Before it connects, or the window would shrink and open by crumbs.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
         sock.connect(("127.0.0.1", server.port))
         feeder = threading.Thread(target=sock.sendall, args=(unit * 300,))
         feeder.start()
-        time.sleep(0.5)
+        wait_until_full(server, sock)
         received = sock.makefile("rb")
         for number in range(300):
             for wanted in [b"Hello, World!"] * 100 + [b"x" * 20_000]:

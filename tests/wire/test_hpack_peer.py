@@ -39,7 +39,7 @@ class Tool:
     def ask(self, *words: str) -> str:
         self.process.stdin.write(" ".join(words) + "\n")
         self.process.stdin.flush()
-        return next_line(self.process, ANSWER_TIMEOUT_S).rstrip("\n")
+        return next_line(self.process, ANSWER_TIMEOUT_S, at_once=65_536)
 
     def encode(self, fields: list[Field]) -> bytes:
         words = [

@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, START_TIMEOUT_S
+from conftest import START_TIMEOUT_S
 from toolchain import environment
-from wire_programs import built_program
+from wire_programs import built_example
 
 # Prints the port that the program tells, what it answers there, and how it ends.
 VISIT = """
@@ -30,7 +30,7 @@ def test_it_serves_where_it_says(taken):
     inside = subprocess.run(["unshare", "--net", "ip", "link"], capture_output=True)
     if inside.returncode:
         pytest.skip("this machine gives us no network of our own")
-    binary = built_program(ROOT / "examples" / "server.mojo", "flare")
+    binary = built_example("server")
     found = subprocess.run(
         ["unshare", "--net", sys.executable, "-c", VISIT, str(binary), *taken],
         env=environment(),

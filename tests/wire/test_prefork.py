@@ -39,6 +39,7 @@ from processes import (
     in_session,
     is_alive,
     next_line,
+    server_end,
     stopped,
     tcp_sockets,
     workers,
@@ -97,7 +98,7 @@ def all_ready(server, count: int) -> bool:
         alive = {pid for pid in seen if is_alive(pid)}
         return len(alive) == count
 
-    return wait_until(look, 10)
+    return wait_until(look, 30)
 
 
 def listener_count(port: int) -> int:
@@ -725,7 +726,10 @@ def test_no_worker_outlives_its_master(prefork, busy):
     if busy:
         for client in clients:
             client.send(GET % b"/slow/60000")
-        time.sleep(0.2)
+        # A worker at work reads no more.
+        assert wait_until(
+            lambda: any(server_end(server.port, c.sock).to_read_len == 0 for c in clients)
+        )
     server.process.kill()
     began = time.monotonic()
     server.process.wait(5)
@@ -947,10 +951,9 @@ def test_second_signal_to_the_whole_group_ends_at_once(prefork, number):
     # The master has heard it: otherwise two signals could be one.
     assert wait_until(lambda: listener_count(server.port) == 0)
     assert server.is_alive()
-    began = time.monotonic()
     os.killpg(server.process.pid, number)
-    assert server.process.wait(10) == 0
-    assert time.monotonic() - began < 5
+    # By itself it would be 30 s, and a minute for what is under way.
+    assert server.process.wait(20) == 0
     for client in clients:
         with pytest.raises((EOFError, ConnectionResetError)):
             client.response()

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from conftest import running_client
+from conftest import running_client, wait_until
 from redis_servers import RedisServer, running_redis
 
 QUICK = {"backoff_ms": 5, "backoff_max_ms": 50}
@@ -288,8 +288,7 @@ def hear_many(talker, server: RedisServer, url: str, ca_file: str) -> None:
     """Records that came with others are in no socket, so no poll tells of them."""
     talker.ask(do="subscriber", url=url, ca_file=ca_file)
     talker.ask(do="subscribe", names=["many"])
-    while b"\r\n:1\r\n" not in server.ask("PUBSUB", "NUMSUB", "many"):
-        time.sleep(0.01)
+    assert wait_until(lambda: b"\r\n:1\r\n" in server.ask("PUBSUB", "NUMSUB", "many"))
     text = "x" * 5_000
     for number in range(30):
         server.ask("PUBLISH", "many", f"{number}{text}")
@@ -345,10 +344,8 @@ def test_channels_and_patterns(talker, redis):
         talker.ask(do="subscribe", names=["news", "sport"])
         talker.ask(do="psubscribe", names=["we*"])
         talker.ask(do="receive", timeout_ms=0, count=1)
-        while b"\r\n:1\r\n" not in redis.ask("PUBSUB", "NUMSUB", "sport"):
-            time.sleep(0.01)
-        while redis.ask("PUBSUB", "NUMPAT") != b":1\r\n":
-            time.sleep(0.01)
+        assert wait_until(lambda: b"\r\n:1\r\n" in redis.ask("PUBSUB", "NUMSUB", "sport"))
+        assert wait_until(lambda: redis.ask("PUBSUB", "NUMPAT") == b":1\r\n")
         for channel, text in (("news", "a"), ("weather", "b"), ("sport", "c" * 70_000)):
             redis.ask("PUBLISH", channel, text)
         answer = talker.ask(do="receive", count=3)
@@ -356,22 +353,19 @@ def test_channels_and_patterns(talker, redis):
         assert answer["message1"] == "we* weather b"
         assert answer["message2"] == "sport sport " + "c" * 70_000
         talker.ask(do="unsubscribe", names=["news"])
-        while b"\r\n:0\r\n" not in redis.ask("PUBSUB", "NUMSUB", "news"):
-            time.sleep(0.01)
+        assert wait_until(lambda: b"\r\n:0\r\n" in redis.ask("PUBSUB", "NUMSUB", "news"))
         redis.ask("PUBLISH", "news", "d")
         redis.ask("PUBLISH", "sport", "e")
         assert talker.ask(do="receive")["message0"] == "sport sport e"
         assert "message0" not in talker.ask(do="receive", timeout_ms=50)
         talker.ask(do="punsubscribe", names=["we*"])
-        while redis.ask("PUBSUB", "NUMPAT") != b":0\r\n":
-            time.sleep(0.01)
+        assert wait_until(lambda: redis.ask("PUBSUB", "NUMPAT") == b":0\r\n")
         redis.ask("PUBLISH", "weather", "f")
         redis.ask("PUBLISH", "sport", "g")
         assert talker.ask(do="receive")["message0"] == "sport sport g"
         # The next round counts subscribers from none.
         talker.ask(do="subscriber", url=redis.url)
-        while b"\r\n:0\r\n" not in redis.ask("PUBSUB", "NUMSUB", "sport"):
-            time.sleep(0.01)
+        assert wait_until(lambda: b"\r\n:0\r\n" in redis.ask("PUBSUB", "NUMSUB", "sport"))
 
 
 def test_a_pool_of_threads(talker, redis):

@@ -155,12 +155,12 @@ def test_a_slow_network(talker):
 
 
 def test_a_deadline_is_for_the_whole_answer(talker):
-    with Scripted(lambda c, _: drip(c, b"$99\r\n" + b"x" * 99, 0.05)) as server:
+    with Scripted(lambda c, _: drip(c, b"$600\r\n" + b"x" * 600, 0.05)) as server:
         talker.ask(do="connect", url=server.url, timeout_ms=400)
         start = time.monotonic()
         assert call(talker, "GET", "a")["kind"] == "Timeout"
-        # All of it takes five seconds.
-        assert 0.3 < time.monotonic() - start < 4
+        # All of it takes half a minute.
+        assert 0.3 < time.monotonic() - start < 15
 
 
 def half(connection: socket.socket, _: bytes) -> bool:
@@ -246,5 +246,4 @@ def test_a_subscriber_comes_back(talker, redis, protocol):
 def publish_until_heard(redis: RedisServer, started: threading.Thread) -> None:
     started.join()
     for channel, text in (("news", "b"), ("w1", "c")):
-        while redis.ask("PUBLISH", channel, text) == b":0\r\n":
-            time.sleep(0.01)
+        assert wait_until(lambda: redis.ask("PUBLISH", channel, text) != b":0\r\n")

@@ -10,6 +10,7 @@ from conftest import Client, is_refused, read_all, read_to, wait_until
 from ports import claim_port
 from processes import AnonymousPeak, memory_len, stopped
 from raw_server import Connection, RawServer, answering
+from ready import ready
 
 GET = b"GET /items?page=1 HTTP/1.1\r\nHost: shop.example\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -166,18 +167,19 @@ def test_pipelined_requests_are_answered_in_order(proxied):
 def test_drips_arrive_as_they_drip(proxied):
     """Each piece has gone through before the upstream sends the next."""
     sent: list[float] = []
-    go_on = threading.Semaphore(1)
+    go_on, is_over = threading.Semaphore(1), threading.Event()
 
     def handle(connection: Connection) -> None:
         connection.head()
         connection.send(
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
-        for _ in range(20):
+        while True:
             assert go_on.acquire(timeout=WAIT_S)
+            if is_over.is_set():
+                break
             sent.append(time.monotonic())
             connection.send(b"5\r\ntick\n\r\n")
-        assert go_on.acquire(timeout=WAIT_S)
         connection.send(b"0\r\n\r\n")
         connection.head()
 
@@ -187,15 +189,17 @@ def test_drips_arrive_as_they_drip(proxied):
         client.send(GET)
         read_to(client.sock, b"5\r\ntick\n\r\n")
         delays.append(time.monotonic() - sent[-1])
-        for _ in range(19):
+        # Whatever waits for more (a timer, an acknowledgement: 40 ms) has each wait.
+        # What a busy machine does to some is no news: 200 may be tried.
+        while len(delays) < 20 or (min(delays) > 0.03 and len(delays) < 200):
             go_on.release()
             assert read_to(client.sock, b"tick\n\r\n") == b"5\r\ntick\n\r\n"
             delays.append(time.monotonic() - sent[-1])
+        is_over.set()
         go_on.release()
         assert read_to(client.sock, b"0\r\n\r\n") == b"0\r\n\r\n"
     delays.sort()
     print(f"median {delays[10] * 1e3:.2f} ms, worst {delays[-1] * 1e3:.2f} ms")
-    # Whatever waits for more (a timer, an acknowledgement: 40 ms) has each wait.
     assert delays[0] < 0.03
 
 
@@ -617,7 +621,7 @@ def test_a_connection_that_went_stale_is_replaced(proxied):
 def test_a_stale_connection_does_not_begin_the_time_for_the_head_anew(proxied):
     """`head_timeout_ms` counts from the end of the request, on however many
     connections of the upstream: else a client waits for twice that time."""
-    ended = threading.Event()
+    ended, arrived = threading.Event(), threading.Event()
 
     def handle(connection: Connection) -> None:
         connection.head()
@@ -627,18 +631,21 @@ def test_a_stale_connection_does_not_begin_the_time_for_the_head_anew(proxied):
             # It closes without an answer, but not at once.
             assert not ended.wait(0.6)
             return
+        arrived.set()
         ended.wait(4 * WAIT_S)
 
     upstream, server = proxied(handle, head_timeout_ms=2_000)
     assert ask(server).body == b"ok"
     began = time.monotonic()
-    with Client(server, 4 * WAIT_S) as client:
+    with Client(server, 4 * WAIT_S) as client, Client(server, 4 * WAIT_S) as younger:
         client.send(GET)
+        assert arrived.wait(WAIT_S) and upstream.connection_count == 2
+        younger.send(GET)
+        # Begun anew it would be that one's time, or later.
+        assert ready([client.sock, younger.sock], 4 * WAIT_S) == [client.sock]
+        assert time.monotonic() - began > 1.9
         assert client.response().status == 504
-    took = time.monotonic() - began
     ended.set()
-    # Begun anew it would be 2.6 s.
-    assert 1.9 < took < 2.55 and upstream.connection_count == 2
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST"])

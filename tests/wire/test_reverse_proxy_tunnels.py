@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from conftest import Client, read_to, wait_until
+from conftest import Client, read_to, wait_until, wait_until_read
 from h2_client import H2Client, encode
 from raw_server import Connection, RawServer, answering
 from ready import ready
@@ -351,7 +351,7 @@ def test_content_goes_on_arriving_meanwhile(proxied):
             % 400
         )
         client.send(b"12345")
-        time.sleep(0.05)
+        wait_until_read(server, client)
         client.send(b"67890")
         assert client.response().body == b"paused 10"
 

@@ -10,10 +10,11 @@ from contextlib import suppress
 
 import pytest
 from conftest import Client, wait_until
-from processes import descriptor_count, memory_len, tcp_sockets
+from processes import descriptor_count, memory_len, server_end
 from raw_ws import UPGRADE, frame
 
-SENT_LEN = 7_000_000
+# More than five times what the kernel keeps, in pieces for 3.5 s.
+SENT_LEN = 4_200_000
 PIECE_LEN = 60_000
 PAUSE_S = 0.05
 # Octets that wait to be sent, a piece that went beyond, and what is under way.
@@ -64,13 +65,6 @@ def take_steadily(sock: socket.socket, length: int) -> int:
     return taken
 
 
-def queued_len(server_port: int, client: socket.socket) -> int:
-    """What the kernel keeps of the server's octets for a client."""
-    ports = (server_port, client.getsockname()[1])
-    rows = [row for row in tcp_sockets() if (row.port, row.peer_port) == ports]
-    return max((row.to_send_len for row in rows), default=0)
-
-
 @pytest.mark.parametrize("over", ["TCP", "TLS"])
 def test_the_kernel_keeps_little_for_one_who_reads_nothing(probe, probe_tls, over):
     """Else all of its buffer, megabytes, is filled while others wait."""
@@ -80,7 +74,7 @@ def test_the_kernel_keeps_little_for_one_who_reads_nothing(probe, probe_tls, ove
         lengths: list[int] = []
 
         def is_full() -> bool:
-            lengths.append(queued_len(server.port, sock))
+            lengths.append(server_end(server.port, sock).to_send_len)
             return lengths[-1] > 100_000 and lengths[-10:] == 10 * lengths[-1:]
 
         assert wait_until(is_full, 20), lengths[-1]
@@ -154,12 +148,11 @@ def test_who_takes_octets_steadily_is_not_cut_off(kind):
 @pytest.mark.parametrize("kind", KINDS, indirect=True)
 def test_who_stops_in_the_middle_is_cut_off(kind):
     server, sock = kind
-    assert take_steadily(sock, SENT_LEN // 4) == SENT_LEN // 4
+    assert take_steadily(sock, 1_750_000) == 1_750_000
     stopped = time.monotonic()
-    assert wait_until(lambda: CUT_OFF.search(server.stderr()), 20)
-    cut_s = time.monotonic() - stopped
-    print(f"cut off {cut_s:.2f} s after it stopped")
-    assert cut_s < 5 * TIMES["write_timeout_ms"] / 1000
+    # If all counted that it took before, it would have nearly 15 s.
+    assert wait_until(lambda: CUT_OFF.search(server.stderr()), 10)
+    print(f"cut off {time.monotonic() - stopped:.2f} s after it stopped")
     assert len(CUT_OFF.findall(server.stderr())) == 1
 
 
@@ -182,11 +175,11 @@ def test_who_takes_less_than_the_rate_is_cut_off(start):
 
 
 def drip(sock: socket.socket, ended: list[float], takes: bool) -> None:
-    """Takes an octet a second, or nothing, until the server cuts it off."""
+    """Takes an octet now and then, or nothing, until the server cuts it off."""
     began = time.monotonic()
     error = socket.SO_ERROR
     while time.monotonic() - began < 60:
-        time.sleep(1.0)
+        time.sleep(0.5)
         try:
             if takes and sock.recv(1) == b"":
                 break
@@ -202,7 +195,7 @@ def drip(sock: socket.socket, ended: list[float], takes: bool) -> None:
 def test_attack_of_readers_that_take_nothing(start):
     """Each of them would keep megabytes; others are served as before."""
     count = 40
-    server = start(write_timeout_ms=4_000)
+    server = start(write_timeout_ms=2_000)
     pid = server.process.pid
     latencies: dict[str, list[float]] = {"before": [], "meanwhile": []}
 

@@ -91,7 +91,7 @@ def server():
 @pytest.fixture(scope="module")
 def programs():
     """The commands of both programs."""
-    own = built_example("30_small_curl", "small_curl")
+    own = built_example("30_small_curl")
     return [["curl", "-q", "-sS"], [str(own)]]
 
 

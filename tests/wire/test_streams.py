@@ -9,7 +9,15 @@ import time
 
 import httpx
 import pytest
-from conftest import Client, Server, is_refused, read_all, shown, wait_until
+from conftest import (
+    Client,
+    Server,
+    is_refused,
+    read_all,
+    shown,
+    wait_until,
+    wait_until_full,
+)
 from https_client import HttpsClient, trusting
 from wire_programs import built
 
@@ -118,8 +126,7 @@ def test_requests_behind_a_stream_wait_their_turn(streams):
             + GET % b"/pieces?count=2&length=5&announced=10&how=waits"
             + b"GET /counts HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
         )
-        # Let the server run into the full socket first.
-        time.sleep(0.1)
+        wait_until_full(streams, sock)
         data = read_all(sock)
     assert data.count(b"HTTP/1.1 200 OK\r\n") == 3
     assert expected(2, 5) in data and data.rstrip().endswith(b" 0")
@@ -131,7 +138,7 @@ def test_no_more_is_made_than_the_client_takes(start):
     with streams.connect() as sock:
         sock.sendall(GET % b"/pieces?count=10000&length=60000")
         assert wait_until(lambda: counts(streams)[1] > before)
-        time.sleep(0.2)
+        wait_until_full(streams, sock)
         made = counts(streams)[1]
         assert made - before < 400
         assert counts(streams)[0] == 1
@@ -418,17 +425,17 @@ def test_closed_hub_and_drain_end_streams(start):
     assert listener.data + read_all(listener.sock) == events(2)
     server = start("stream_server")
     listener = Listener(server)
-    began = time.monotonic()
     server.process.send_signal(signal.SIGTERM)
     assert read_all(listener.sock) == b""
-    assert server.process.wait(5) == 0
-    assert time.monotonic() - began < 10
+    # By itself it would be 30 s.
+    assert server.process.wait(20) == 0
 
 
 def test_drain_ends_the_stream_of_a_client_that_is_behind(start):
     """Whose last event it has not taken yet: RFC 9112 section 7.1, the last
     chunk tells it that this was all."""
-    server = start("stream_server", max_body_size=20_000_000)
+    # No heartbeat comes while its client waits, nor the end of the drain's 30 s.
+    server = start("stream_server", max_body_size=20_000_000, heartbeat_ms=120_000)
     with Client(server, 20) as behind:
         behind.send(GET % b"/events")
         while b"\r\n\r\n" not in behind.buffer:
@@ -437,12 +444,10 @@ def test_drain_ends_the_stream_of_a_client_that_is_behind(start):
         publish(server, 1, b" " + b"x" * 16_000_000)
         server.process.send_signal(signal.SIGTERM)
         assert wait_until(lambda: is_refused(server))
-        began = time.monotonic()
         data = read_all(behind.sock)
         assert len(data) > 10_000_000
         assert data.endswith(b"x\n\n\r\n0\r\n\r\n"), data[-40:]
-        assert time.monotonic() - began < 12, "only its heartbeat ended it"
-    assert server.process.wait(5) == 0
+    assert server.process.wait(20) == 0
 
 
 def test_events_published_before_the_drain_arrive(start):

@@ -17,7 +17,7 @@ TASK_COUNT = 50
 
 
 def started(port: int = 0) -> Server:
-    binary = built_example("31_task_list", "task_list")
+    binary = built_example("31_task_list")
     return Server(binary, [], port=port, cwd=ROOT)
 
 

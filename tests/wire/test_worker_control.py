@@ -197,8 +197,8 @@ def test_metrics_are_those_of_all_worker_processes(gateway):
 
     # What its successor counts is added to that.
     asked = all_have_answered(server, asked)
-    assert wait_until(lambda: counted(server) == (asked, asked, asked), 5)
-    assert wait_until(lambda: ups(urls, scrape(server)) == [WORKERS, WORKERS], 5)
+    assert wait_until(lambda: counted(server) == (asked, asked, asked))
+    assert wait_until(lambda: ups(urls, scrape(server)) == [WORKERS, WORKERS])
 
     # SIGHUP replaces all, and no scrape meanwhile sees less.
     now = set(each_worker(server))

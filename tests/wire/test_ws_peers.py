@@ -123,7 +123,7 @@ def test_a_tab_that_is_closed(browser, start):
 @pytest.fixture
 def chat():
     """The server of the example with the page, which needs its files."""
-    binary = built_example("28_chat_room", "chat_room")
+    binary = built_example("28_chat_room")
     server = Server(binary, [], cwd=ROOT)
     yield server
     assert server.stop() == 0

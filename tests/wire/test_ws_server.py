@@ -148,7 +148,7 @@ def test_refusals(echo, start):
 def test_a_server_that_stops_tells_its_clients(start, count):
     """RFC 6455 section 7.4.1: 1001, behind the answers to what was said; also
     to one that takes them only now."""
-    server = start("ws_server", workers=2, shutdown_timeout_ms=15_000)
+    server = start("ws_server", workers=2, shutdown_timeout_ms=60_000)
     with contextlib.ExitStack() as held:
         clients = [held.enter_context(raw(server)) for _ in range(4)]
         for client in clients:
@@ -170,8 +170,8 @@ def test_a_server_that_stops_tells_its_clients(start, count):
             assert bytes(data[-20:-16]) == b"\x88\x12\x03\xe9"
             assert len(data) == count * (10 + 65_536) + 7 + 20
             client.send(frame(0x88, b"\x03\xe9"))
-        assert time.monotonic() - began < 12
-    assert server.process.wait(5) == 0
+        assert time.monotonic() - began < 40
+    assert server.process.wait(20) == 0
 
 
 def test_client_that_is_silent_is_pinged_and_dropped(start):

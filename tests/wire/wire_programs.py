@@ -41,6 +41,13 @@ TOGETHER = [
      "clients/grpc_caller", "clients/route_guide_caller"],
 ]
 
+# Examples that wire tests run, with the folders of their parts, built as one, too.
+EXAMPLES = {
+    "28_chat_room": "chat_room", "30_small_curl": "small_curl",
+    "31_task_list": "task_list", "35_chat_on_workers": "chat_on_workers",
+    "37_gateway": "gateway", "server": "",
+}  # fmt: skip
+
 # What programs of the wire tests are made of, beside their own files.
 SHARED = ("flare", "tests/wire/servers", "tests/wire/clients", "tests/grpc/messages")
 
@@ -108,26 +115,41 @@ def binary_of(source: Path, *folders: str) -> Path:
     return BUILD / "wire" / f"{source.stem}-{digest.hexdigest()[:16]}"
 
 
-def built_example(name: str, folder: str) -> Path:
-    """Builds examples/NAME.mojo, whose parts are in examples/FOLDER, unless the
-    examples' own run has built it just now."""
-    source = ROOT / "examples" / f"{name}.mojo"
-    folders = ["flare", f"examples/{folder}"]
+def built_example(name: str) -> Path:
+    """Builds examples/NAME.mojo, unless the examples' own run has built it just
+    now."""
+    source, folders = parts_of_example(name)
+    return own_example(name) or built_program(source, *folders)
+
+
+def parts_of_example(name: str) -> tuple[Path, list[str]]:
+    """An example's source, and the folders of what it is made of."""
+    own = [f"examples/{EXAMPLES[name]}"] if EXAMPLES[name] else []
+    return ROOT / "examples" / f"{name}.mojo", ["flare", *own]
+
+
+def own_example(name: str) -> Path | None:
+    """What the examples' own run has built, if nothing has changed since."""
+    source, folders = parts_of_example(name)
     own = BUILD / "examples" / name
-    sources = [source, *mojo_sources(*folders)]
-    newest = max(path.stat().st_mtime for path in sources)
+    newest = max(path.stat().st_mtime for path in [source, *mojo_sources(*folders)])
     if not is_whole() and own.exists() and own.stat().st_mtime >= newest:
         return own
-    return built_program(source, *folders)
+    return None
 
 
 def build_all() -> list[str]:
     """Builds what many tests want, two at a time; gives the compiler's errors."""
-    shares = TOGETHER if is_whole() or SANITIZED else [sum(TOGETHER, [])]
+    names = TOGETHER if is_whole() or SANITIZED else [sum(TOGETHER, [])]
+    shares = []
+    for share in names:
+        sources = [WIRE / f"{name}.mojo" for name in share]
+        shares.append({binary_of(source, *SHARED): source for source in sources})
+    examples = [parts_of_example(name) for name in EXAMPLES if not own_example(name)]
+    shares.append({binary_of(source, *folders): source for source, folders in examples})
 
     def one(number: int) -> str:
-        sources = [WIRE / f"{name}.mojo" for name in shares[number]]
-        programs = {binary_of(source, *SHARED): source for source in sources}
+        programs = shares[number]
         if all(binary.exists() for binary in programs):
             return ""
         result = build_together(
