@@ -295,7 +295,7 @@ struct SignalPipe(Movable):
 
 
 def _catch(signal: Int32, bell: Int) raises OsError:
-    var error_number = 0
+    var error_number: Int
     try:
         var caught = _CAUGHT.get_or_create_ptr()
         with BlockingScopedLock(caught[].lock):
@@ -323,7 +323,11 @@ def _move_bell(number: Int32, mut moved: Descriptor) raises OsError -> Int:
         if moved.fd() == Int32(bell_number):
             return 1 << index
     raise OsError(
-        "reserve a descriptor for signals (is the limit below 256?)", EBUSY
+        (
+            "reserve a descriptor for signals (are there six servers already,"
+            " or is the limit below 256?)"
+        ),
+        EBUSY,
     )
 
 
