@@ -295,15 +295,18 @@ struct SignalPipe(Movable):
 
 
 def _catch(signal: Int32, bell: Int) raises OsError:
-    var error_number: Int
+    var error_number = _add_bell(signal, bell)
+    if error_number != 0:
+        raise OsError("sigaction", error_number)
+
+
+def _add_bell(signal: Int32, bell: Int) -> Int:
     try:
         var caught = _CAUGHT.get_or_create_ptr()
         with BlockingScopedLock(caught[].lock):
-            error_number = caught[].add(signal, bell)
+            return caught[].add(signal, bell)
     except:
-        error_number = ENOMEM
-    if error_number != 0:
-        raise OsError("sigaction", error_number)
+        return ENOMEM
 
 
 def _let_go(bell: Int):
@@ -324,8 +327,8 @@ def _move_bell(number: Int32, mut moved: Descriptor) raises OsError -> Int:
             return 1 << index
     raise OsError(
         (
-            "reserve a descriptor for signals (are there six servers already,"
-            " or is the limit below 256?)"
+            "reserve a descriptor for signals (do many servers wait for some,"
+            " or is the limit of descriptors low?)"
         ),
         EBUSY,
     )
