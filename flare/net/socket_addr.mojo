@@ -179,6 +179,17 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
             self.port.write_to(writer)
 
 
+def host_and_port(host: StringSpan, port: UInt16) -> String:
+    """Writes a host name, or an address without brackets, and a port.
+
+    Source: RFC 3986 section 3.2.2: an IPv6 address stands in brackets, or nobody
+    could tell the port from its last part.
+    """
+    if ":" in host:
+        return String("[", host, "]:", port)
+    return String(host, ":", port)
+
+
 def _error(
     text: StringSpan, offset: Int, reason: StaticString
 ) -> AddressParseError:

@@ -2,6 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.bytes.text import Text
+from flare.net.socket_addr import host_and_port
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.parser import ReplyLimits
 from flare.redis.core.reply import read_integer
@@ -222,7 +223,7 @@ struct RedisConfig(Copyable, Defaultable, Movable):
         """
         if self.unix_path.byte_length() > 0:
             return self.unix_path
-        return String(self.host, ":", self.port)
+        return host_and_port(self.host, self.port)
 
     def limits(self) -> ReplyLimits:
         """Gives the bounds of replies.

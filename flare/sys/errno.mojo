@@ -20,6 +20,8 @@ comptime EAGAIN = by_platform(11, 35)
 """Nothing to do right now."""
 comptime EACCES = 13
 """Permission denied."""
+comptime ENOMEM = 12
+"""There is no memory for it."""
 comptime EBUSY = 16
 """In use."""
 comptime EEXIST = 17

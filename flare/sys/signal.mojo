@@ -1,16 +1,25 @@
-"""Signals as octets in a pipe.
+"""Signals as octets in pipes.
 
-A signal handler may do next to nothing. Ours writes to a pipe that an event
-loop watches. It has no way to be told which pipe, for Mojo has no mutable
-globals; so there is a handler for each of a few descriptor numbers, compiled
-with it, and the writing end is moved to one of these numbers.
+A signal handler may do next to nothing. Ours writes to the pipes that event
+loops watch. It has no way to be told which ones, for Mojo has no mutable
+globals that may be read there; so there are a few descriptor numbers to one of
+which a writing end is moved, and a handler for each set of these numbers,
+compiled with it.
 """
 
 from flare.sys.descriptor import Descriptor, Pipe, duplicate_from, notify_pipe
-from flare.sys.errno import EBUSY, ESRCH, OsError, keep_errno, last_errno
+from flare.sys.errno import (
+    EBUSY,
+    ENOMEM,
+    ESRCH,
+    OsError,
+    keep_errno,
+    last_errno,
+)
 from flare.sys.log import log_line
 from flare.sys.platform import IS_MACOS, by_platform
-from std.ffi import external_call
+from std.ffi import _Global, external_call
+from std.utils import BlockingScopedLock, BlockingSpinLock
 
 comptime SIGHUP = 1
 """The terminal went away; by custom: read the configuration again."""
@@ -70,11 +79,29 @@ comptime _BELL_NUMBERS: Array[Int, 6] = [
 comptime _Handler = def(Int32) thin abi("C") -> None
 
 
-def _on_signal[bell_number: Int](number: Int32) abi("C"):
+@no_inline
+def _ring(bells: Int, number: Int32):
+    """Writes a signal's number to a set of bells: bit k stands for the k-th
+    number."""
     # The code that was interrupted may be about to read its errno.
     var interrupted = last_errno()
-    notify_pipe(Int32(bell_number), UInt8(number))
+    comptime for index in range(len(_BELL_NUMBERS)):
+        comptime bell_number = _BELL_NUMBERS[index]
+        if (bells >> index) & 1 == 1:
+            notify_pipe(Int32(bell_number), UInt8(number))
     keep_errno(interrupted)
+
+
+def _on_signal[bells: Int](number: Int32) abi("C"):
+    _ring(bells, number)
+
+
+def _handler_of(bells: Int) -> _Handler:
+    """Finds the handler that rings a set of bells, of one at least."""
+    comptime for other in range(1, 1 << len(_BELL_NUMBERS)):
+        if bells == other:
+            return _on_signal[other]
+    return _on_signal[0]
 
 
 def _on_orphaned(number: Int32) abi("C"):
@@ -128,51 +155,122 @@ comptime _SAVED_ACTION_LEN = 160
 # Bytes; `struct sigaction` has 152 on Linux and 16 on macOS.
 
 
+@fieldwise_init
+struct _Caught(Copyable, Movable):
+    """A signal that is caught."""
+
+    var signal: Int32
+    var bells: Int
+    """The set of those that it rings, as for `_ring`."""
+    var former: Array[UInt8, _SAVED_ACTION_LEN]
+    """What was done before the first of them."""
+
+
+struct _CaughtSignals(Movable):
+    """Which bells the signals of this process ring."""
+
+    var lock: BlockingSpinLock
+    var rows: List[_Caught]
+    # What is known is about this process, and not one that it was forked from.
+    var process: Int
+
+    def __init__(out self):
+        self.lock = BlockingSpinLock()
+        self.rows = []
+        self.process = process_id()
+
+    def _forget_parents(mut self):
+        """Drops what was known before a fork: those bells ring for others."""
+        if self.process != process_id():
+            self.rows.clear()
+            self.process = process_id()
+
+    def add(mut self, signal: Int32, bell: Int) -> Int:
+        """Has a signal ring a bell, too, of a set of one. Returns 0, or the
+        errno of a signal that cannot be caught."""
+        self._forget_parents()
+        var place = 0
+        while place < len(self.rows) and self.rows.at(place).signal != signal:
+            place += 1
+        var bells = bell
+        if place < len(self.rows):
+            bells |= self.rows.at(place).bells
+        var former = Array[UInt8, _SAVED_ACTION_LEN](uninitialized=True)
+        try:
+            _install(signal, _handler_of(bells), former)
+        except error:
+            return error.number
+        if place < len(self.rows):
+            self.rows.at(place).bells = bells
+        else:
+            self.rows.append(_Caught(signal, bells, former^))
+        return 0
+
+    def remove(mut self, bell: Int):
+        """Has no signal ring a bell any more; one that rings no other does what
+        it did before the first."""
+        var index = len(self.rows)
+        while index > 0:
+            index -= 1
+            var bells = self.rows.at(index).bells & ~bell
+            if bells == self.rows.at(index).bells:
+                continue
+            if bells == 0:
+                var row = self.rows.pop(index)
+                _restore(row.signal, row.former)
+                continue
+            self.rows.at(index).bells = bells
+            var unused = Array[UInt8, _SAVED_ACTION_LEN](uninitialized=True)
+            try:
+                _install(self.rows.at(index).signal, _handler_of(bells), unused)
+            except error:
+                # It was caught before, so it can be.
+                log_line(String(error))
+
+
+def _none_caught() -> _CaughtSignals:
+    return _CaughtSignals()
+
+
+comptime _CAUGHT = _Global["flare.sys.caught_signals", _none_caught]
+
+
 struct SignalPipe(Movable):
     """Rings when one of some signals arrives, while it lives.
 
-    Signals belong to the process: of two bells for one signal, the later rings.
+    Signals belong to the process: one rings all pipes that wait for it.
     """
 
     var _pipe: Pipe
     var _writing: Descriptor
-    var _signals: List[Int32]
-    var _saved: List[Array[UInt8, _SAVED_ACTION_LEN]]
+    # A set of one; 0 before the first signal.
+    var _bell: Int
+    var _process: Int
 
     def __init__(out self, signals: List[Int]) raises OsError:
-        """Installs handlers; what was there before comes back at the end.
-        Raises if a signal cannot be caught (EINVAL), all descriptors that
-        handlers know are taken (EBUSY), or the kernel refuses."""
+        """Installs handlers; what was done before comes back with the end of
+        the last pipe for a signal. Raises if a signal cannot be caught
+        (EINVAL), all descriptors that handlers know are taken (EBUSY), or the
+        kernel refuses."""
         self._pipe = Pipe()
-        self._signals = List[Int32]()
-        self._saved = List[Array[UInt8, _SAVED_ACTION_LEN]]()
         self._writing = Descriptor(owned=-1)
-        var handler = _move_bell(self._pipe.writing_fd(), self._writing)
+        self._bell = _move_bell(self._pipe.writing_fd(), self._writing)
+        self._process = process_id()
         for signal in signals:
             try:
-                self._catch(Int32(signal), handler)
+                _catch(Int32(signal), self._bell)
             except error:
-                self._restore_all()
+                self._end()
                 raise error^
 
     def __deinit__(deinit self):
-        """Puts the former handlers back."""
-        self._restore_all()
+        """Rings no more."""
+        self._end()
 
-    def _catch(mut self, signal: Int32, handler: _Handler) raises OsError:
-        var saved = Array[UInt8, _SAVED_ACTION_LEN](uninitialized=True)
-        _install(signal, handler, saved)
-        self._saved.append(saved^)
-        self._signals.append(signal)
-
-    def _restore_all(mut self):
-        # Backwards, for a signal may have been named twice.
-        var index = len(self._signals)
-        while index > 0:
-            index -= 1
-            _restore(self._signals.at(index), self._saved.at(index))
-        self._signals.clear()
-        self._saved.clear()
+    def _end(self):
+        # In a process that was forked since, the handlers are the other's.
+        if self._process == process_id():
+            _let_go(self._bell)
 
     def fd(self) -> Int32:
         """Lends the descriptor that becomes readable, good while this value
@@ -196,15 +294,43 @@ struct SignalPipe(Movable):
         ]
 
 
-def _move_bell(number: Int32, mut moved: Descriptor) raises OsError -> _Handler:
-    """Gives the bell a number that a handler knows; returns that handler."""
+def _catch(signal: Int32, bell: Int) raises OsError:
+    var error_number = _add_bell(signal, bell)
+    if error_number != 0:
+        raise OsError("sigaction", error_number)
+
+
+def _add_bell(signal: Int32, bell: Int) -> Int:
+    try:
+        var caught = _CAUGHT.get_or_create_ptr()
+        with BlockingScopedLock(caught[].lock):
+            return caught[].add(signal, bell)
+    except:
+        return ENOMEM
+
+
+def _let_go(bell: Int):
+    try:
+        var caught = _CAUGHT.get_or_create_ptr()
+        with BlockingScopedLock(caught[].lock):
+            caught[].remove(bell)
+    except error:
+        log_line(String(error))
+
+
+def _move_bell(number: Int32, mut moved: Descriptor) raises OsError -> Int:
+    """Gives the bell a number that handlers know; returns the set of it."""
     comptime for index in range(len(_BELL_NUMBERS)):
         comptime bell_number = _BELL_NUMBERS[index]
         moved = duplicate_from(number, Int32(bell_number))
         if moved.fd() == Int32(bell_number):
-            return _on_signal[bell_number]
+            return 1 << index
     raise OsError(
-        "reserve a descriptor for signals (is the limit below 256?)", EBUSY
+        (
+            "reserve a descriptor for signals (do many servers wait for some,"
+            " or is the limit of descriptors low?)"
+        ),
+        EBUSY,
     )
 
 

@@ -6,7 +6,7 @@ from flare.io.stream import Readable, Writable
 from flare.net.blocking_socket import BlockingSocket, SocketStream
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
-from flare.net.socket_addr import SocketAddr
+from flare.net.socket_addr import SocketAddr, host_and_port
 from flare.sys.clock import Deadline, NO_TIMEOUT_MS
 from flare.sys.sockets.socket_option import SocketOption
 from flare.tcp.connecting import connect_first
@@ -80,7 +80,7 @@ struct TcpStream(Readable, SocketStream, Writable):
         var addresses = List[SocketAddr](capacity=len(ips))
         for index in range(len(ips)):
             addresses.append(SocketAddr(ips.at(index), port))
-        var name = String(host, ":", port)
+        var name = host_and_port(host, port)
         if len(ips) == 1:
             # A host given by address needs no second name.
             var is_numeric = String(ips.at(0)) == host

@@ -122,9 +122,10 @@ struct TlsServerConfig(Copyable, Movable):
     var client_verification: ClientVerification
     """Whether clients must show a certificate. Default `NONE`."""
     var client_authorities: PemSource
-    """The authorities of the clients' certificates."""
+    """The authorities of the clients' certificates; an error with `NONE`."""
     var client_revocations: PemSource
-    """Revocation lists, of each issuer in the clients' chains."""
+    """Revocation lists, of each issuer in the clients' chains; an error with
+    `NONE`."""
     var session_tickets: Bool
     """True to let clients resume. Default True. The keys are made anew by
     each context and each reload."""

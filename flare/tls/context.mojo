@@ -247,12 +247,33 @@ def _choices(
             "clients shall show certificates, but no authority is given for"
             " them; set `client_ca_file`"
         )
+    if not verifies:
+        _check_unasked(config.client_authorities, "client_ca_file")
+        _check_unasked(config.client_revocations, "client_crl_file")
     var library = load_library()
     var choices = ArcPointer(ServerChoices(library, protocol_list(config.alpn)))
     for identity in config.identities:
         choices[].add(_context(library, config, identity))
     choices[].watch()
     return choices
+
+
+def _check_unasked(source: PemSource, field: StaticString) raises TlsError:
+    """Refuses what is to judge certificates that nobody is asked for: whoever
+    gave it means to be protected by it."""
+    if source.is_given():
+        raise bad_config(
+            Text()
+            .add("`")
+            .add(field)
+            .add("` is ")
+            .add(source.name())
+            .add(
+                ", but clients are not asked for certificates; set"
+                " `client_verification` to REQUIRED or OPTIONAL"
+            )
+            .end()
+        )
 
 
 def _context(

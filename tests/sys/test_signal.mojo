@@ -1,6 +1,11 @@
 """Tests of signals as octets."""
 
-from flare.sys.descriptor import Pipe, duplicate_from, write_from
+from flare.sys.descriptor import (
+    Descriptor,
+    Pipe,
+    duplicate_from,
+    write_from,
+)
 from flare.sys.epoll import (
     EPOLLIN,
     EPOLL_ADD,
@@ -15,6 +20,7 @@ from flare.sys.signal import (
     SIGTERM,
     SIGUSR1,
     SignalPipe,
+    ignore_signal,
     ignore_sigpipe,
     process_id,
     send_signal,
@@ -44,14 +50,39 @@ def _wait_for(mut bell: SignalPipe, wanted: Int) raises -> Int:
     return count
 
 
-def test_signal_bell_puts_the_former_handler_back() raises:
-    var outer = SignalPipe([SIGUSR1])
-    var inner = SignalPipe([SIGUSR1])
+def test_signal_rings_all_bells() raises:
+    """Each of two servers in one process is promised that SIGTERM stops it."""
+    var first = SignalPipe([SIGTERM, SIGUSR1])
+    var second = SignalPipe([SIGUSR1])
     send_signal(process_id(), SIGUSR1)
-    assert_equal(_wait_for(inner, 1), 1)
-    _ = inner^
-    send_signal(process_id(), SIGUSR1)
-    assert_equal(_wait_for(outer, 1), 1)
+    assert_equal(_wait_for(second, 1), 1)
+    assert_equal(_wait_for(first, 1), 1)
+    send_signal(process_id(), SIGTERM)
+    assert_equal(_wait_for(first, 1), 1)
+    assert_equal(len(second.take()), 0)
+
+
+def test_signal_bells_may_end_in_any_order() raises:
+    """Those that are left ring, and what was done before comes back with the
+    last: here, nothing. A number that was a bell's may be a stranger's then."""
+    ignore_signal(SIGUSR1)
+    for ends_first_first in [False, True]:
+        var first = SignalPipe([SIGUSR1])
+        var second = SignalPipe([SIGUSR1])
+        if ends_first_first:
+            swap(first, second)
+        _ = second^
+        send_signal(process_id(), SIGUSR1)
+        assert_equal(_wait_for(first, 1), 1)
+        _ = first^
+        var pipe = Pipe()
+        var strangers = List[Descriptor]()
+        for number in [250, 1_000]:
+            strangers.append(duplicate_from(pipe.writing_fd(), Int32(number)))
+            assert_equal(Int(strangers[len(strangers) - 1].fd()), number)
+        send_signal(process_id(), SIGUSR1)
+        assert_equal(pipe.drain(), 0)
+        _ = strangers^
 
 
 def test_signal_bell_leaves_a_descriptor_in_use_alone() raises:

@@ -105,6 +105,23 @@ def test_config_bad_files_of_servers() raises:
         ),
         ["client_ca_file"],
     )
+    # Who names authorities means to be asked for by nobody else.
+    _expect(
+        _server_error(
+            TlsServerConfig(
+                TlsIdentity(chain, key), client_ca_file=certificate("root.pem")
+            )
+        ),
+        ["client_ca_file", "set `client_verification`"],
+    )
+    _expect(
+        _server_error(
+            TlsServerConfig(
+                TlsIdentity(chain, key), client_crl_file=certificate("root.crl")
+            )
+        ),
+        ["client_crl_file", "set `client_verification`"],
+    )
     var none = TlsServerConfig(chain, key)
     none.identities.clear()
     _expect(_server_error(none^), ["add one"])

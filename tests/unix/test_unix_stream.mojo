@@ -13,7 +13,7 @@ from flare.net.error import (
     Timeout,
 )
 from flare.net.raw_socket import Shutdown
-from flare.sys.clock import monotonic_ns
+from flare.sys.clock import coarse_monotonic_ms, monotonic_ns
 from flare.sys.file import File
 from flare.sys.mutex import Mutex
 from flare.sys.poll import pause
@@ -21,10 +21,18 @@ from flare.sys.sockets.sock_addr import SockAddr
 from flare.sys.sockets.socket import SOCK_STREAM, bind_socket, listen_socket
 from flare.sys.thread import Task, Thread
 from flare.unix.stream import UnixListener, UnixStream
-from flare.unix.unix_addr import StartingTurn, UnixAddr, open_unix
+from flare.unix.unix_addr import (
+    StartingTurn,
+    UNIX_BACKLOG,
+    UnixAddr,
+    listen_unix,
+    open_unix,
+)
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
+from std.ffi import external_call
 from std.os.path import exists
+from std.pathlib import cwd
 from std.tempfile import TemporaryDirectory
 
 
@@ -234,6 +242,61 @@ def test_unix_listener_replaces_a_stale_file_when_told_to() raises:
     assert_true(client.is_open())
     listener.close()
     assert_false(exists(path))
+    _ = folder^
+
+
+def _let_clock_go_on():
+    """Waits until what is made from now on has another time than what was made
+    before: the kernel stamps files by its coarse clock."""
+    var start_ms = coarse_monotonic_ms()
+    while coarse_monotonic_ms() - start_ms < 20:
+        pause(1)
+
+
+def test_unix_file_of_a_successor_stays() raises:
+    """A server that stops closes its socket, finishes what is under way, and
+    then removes its file. The file of one that has begun there meanwhile is not
+    its own, although the file system may have given it the same inode."""
+    var folder = TemporaryDirectory()
+    var path = folder.name + "/a.sock"
+    var old = listen_unix(path, False, UNIX_BACKLOG)
+    var socket = old.take_socket()
+    socket.close()
+    _let_clock_go_on()
+    var successor = UnixListener.bind(path, replace_stale=True)
+    _ = old^
+    assert_true(exists(path))
+    var client = UnixStream.connect(path)
+    assert_true(client.is_open())
+    successor.close()
+    assert_false(exists(path))
+    _ = folder^
+
+
+def _go_to(folder: String) raises:
+    var path = folder
+    var result = external_call["chdir", Int32](path.as_c_string_span().ptr())
+    _ = path^
+    assert_equal(result, 0)
+
+
+def _listen_and_leave(folder: String) raises:
+    """Listens in a folder by a relative path, and closes elsewhere."""
+    _go_to(folder)
+    var listener = UnixListener.bind("a.sock")
+    assert_true(exists(folder + "/a.sock"))
+    _go_to("/")
+    listener.close()
+    assert_false(exists(folder + "/a.sock"))
+
+
+def test_unix_file_of_a_relative_path_goes_wherever_the_program_is() raises:
+    var folder = TemporaryDirectory()
+    var home = String(cwd())
+    try:
+        _listen_and_leave(folder.name)
+    finally:
+        _go_to(home)
     _ = folder^
 
 

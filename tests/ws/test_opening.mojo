@@ -4,8 +4,9 @@ from flare.net.socket_addr import SocketAddr
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener, TcpStream
 from flare.ws.client import WsClient
+from flare.ws.config import WsClientConfig
 from flare.ws.error import REFUSAL_CONTENT_LEN_MAX, WsError, WsProtocolBroken
-from tests.support.assertions import assert_equal
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.loopback import PATIENCE_MS
 
 
@@ -118,3 +119,20 @@ def test_a_refusal_is_told_whole() raises:
         assert_equal(error.status, row.status, row.rule)
         assert_equal(error.headers[row.field], row.value, row.rule)
         assert_equal(String(from_utf8=error.body), row.content, row.rule)
+
+
+def test_time_that_is_over_is_said_to_be_the_settings_of_this_client() raises:
+    """What to do is to be something that the program can do."""
+    # The kernel takes the connection, and nobody ever says anything.
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var config = WsClientConfig()
+    config.connect_timeout_ms = 100
+    var url = String("wss://", listener.local_addr(), "/")
+    var text = String()
+    try:
+        _ = WsClient.connect(url, config^)
+    except error:
+        text = String(error)
+    assert_true("tls: nothing within 100 ms" in text, text)
+    assert_true("WsClientConfig.connect_timeout_ms allows more" in text, text)
+    _ = listener^

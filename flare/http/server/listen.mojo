@@ -152,7 +152,7 @@ def take_listeners(
             Text()
             .add("HttpServer.")
             .add(method)
-            .add(": this server has been served and stopped; bind a new one")
+            .add(": this server is served already, or was; bind a new one")
             .end()
         )
     var taken = List[RawSocket]()
@@ -209,4 +209,14 @@ def check_inherited(bound: ServerConfig, wants_to: Bool) raises:
         raise Error(
             "serve_comptime: bind makes listeners; give it a ServerConfig"
             " with inherits_listeners, too"
+        )
+
+
+def check_protocols(bound: ServerConfig, speaks_http2: Bool) raises:
+    """Refuses a configuration that comes too late to choose what handshakes
+    offer, as it wants another choice."""
+    if speaks_http2 != bound.http2:
+        raise Error(
+            "serve_comptime: bind_tls decides whether handshakes offer HTTP/2;"
+            " give it a ServerConfig with the same http2, too"
         )

@@ -22,6 +22,7 @@ from flare.http.server.config import (
 from flare.http.server.connection.dispatch import check_handler
 from flare.http.server.listen import (
     check_inherited,
+    check_protocols,
     listen_ip,
     listen_path,
     take_listeners,
@@ -76,7 +77,8 @@ struct ReloadHandle(Copyable, Movable):
     def reload_tls(self) raises:
         """Reads certificates, keys and lists anew, for new connections.
 
-        Connections that exist go on undisturbed.
+        Connections that exist go on undisturbed. In a worker process it is for
+        that one alone; SIGHUP to the supervisor is for all.
 
         Raises:
             Error: If a file does not work; all stays as it was then. Or if
@@ -393,12 +395,15 @@ struct HttpServer(Movable):
 
         Raises:
             Error: As `serve` does, or if `CONFIG` wants to inherit listeners
-                and `bind` was not told so.
+                and `bind` was not told so, or its `http2` is not that of
+                `bind_tls`.
         """
         comptime assert can_be_fixed[H](), "HANDLER must be Copyable"
         comptime PROBLEM = CONFIG.problem()
         comptime assert PROBLEM.byte_length() == 0, PROBLEM
         check_inherited(self._terms[].config, CONFIG.inherits_listeners)
+        if self._terms[].tls:
+            check_protocols(self._terms[].config, CONFIG.http2)
         self._terms[].config = materialize[CONFIG]()
         var plan = ThreadPlan(num_workers, pin_cores)
         comptime if conforms_to(H, TrivialRegisterPassable):

@@ -38,6 +38,15 @@ def test_only_what_leads_to_the_same_place_is_shared() raises:
     assert_equal(_take(pool, _to("a")), 1)
 
 
+def test_an_address_is_named_in_brackets() raises:
+    """RFC 3986 section 3.2.2: without them, who reads an error cannot tell the
+    port from the last part of the address."""
+    assert_equal(_to("::1").name(), "[::1]:80")
+    assert_equal(_to("::1", is_tls=True).origin(), "https://[::1]:80")
+    assert_equal(_to("127.0.0.1").name(), "127.0.0.1:80")
+    assert_equal(_to("a.test", 81).name(), "a.test:81")
+
+
 def test_a_wide_batch_fits_the_default() raises:
     """What `send_all(max_parallel=100)` has opened waits for the next batch."""
     var pool = _Pool(ClientConfig().pool)

@@ -116,9 +116,11 @@ def test_schemes_of_proxies() raises:
         _SchemeRow("Socks5h://p:80", ProxyScheme.SOCKS5H, "socks5h://p:80"),
         _SchemeRow("socks5://u:1@p", ProxyScheme.SOCKS5, "socks5://p:1080"),
         _SchemeRow(
-            "socks5://u:1@[::1]", ProxyScheme.SOCKS5, "socks5://::1:1080"
+            "socks5://u:1@[::1]", ProxyScheme.SOCKS5, "socks5://[::1]:1080"
         ),
-        _SchemeRow("socks5://[::1]:9", ProxyScheme.SOCKS5, "socks5://::1:9"),
+        _SchemeRow("socks5://[::1]:9", ProxyScheme.SOCKS5, "socks5://[::1]:9"),
+        _SchemeRow("https://[::1]", ProxyScheme.HTTPS, "https://[::1]:443"),
+        _SchemeRow("[::1]:8", ProxyScheme.HTTP, "[::1]:8"),
     ]
     for row in rows:
         var proxy = Proxy(row.url)

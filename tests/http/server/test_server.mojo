@@ -7,7 +7,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.handler.any_handler import Streamed
 from flare.http.routing.comptime_router import ComptimeRoute, ComptimeRouter
-from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.handler import FnHandler, Handler, RequestPolicy
 from flare.http.routing.router import Router
 from flare.http.server.config import ServerConfig
 from flare.http.server.server import HttpServer, ShutdownHandle
@@ -15,7 +15,9 @@ from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpStream
+from flare.tls.config import TlsServerConfig
 from tests.support.assertions import assert_equal, assert_raises, assert_true
+from tests.support.certificates import certificate
 
 
 def _hello(req: Request) -> Response:
@@ -28,6 +30,12 @@ struct _Stopper(Task):
 
     def run(mut self) raises:
         self.handle.shutdown()
+
+
+comptime _FIXED_HELLO: FnHandler = FnHandler(_hello)
+comptime _WITHOUT_HTTP2: ServerConfig = ServerConfig(
+    http2=False, handles_signals=False, handler_threads=0
+)
 
 
 def _quiet() -> ServerConfig:
@@ -173,3 +181,16 @@ def test_a_contradiction_is_refused_before_binding() raises:
         assert_true("max_body_size" in String(error), String(error))
         return
     raise Error("the configuration was taken")
+
+
+def test_protocols_of_tls_are_not_contradicted_later() raises:
+    """`serve_comptime` takes limits in place of those given to `bind`, and which
+    protocols a handshake offers was decided there."""
+    var tls = TlsServerConfig(
+        certificate("good_chain.pem"), certificate("good.key")
+    )
+    var server = HttpServer.bind_tls(SocketAddr.localhost(0), tls^, _quiet())
+    # It would not be served for long.
+    server.shutdown()
+    with assert_raises(contains="http2"):
+        server.serve_comptime[_FIXED_HELLO, _WITHOUT_HTTP2]()

@@ -5,6 +5,7 @@ from flare.bytes.erased import Erased, ErasedBox
 from flare.http.client.connect.error import BadUrl, ClientError, Phase
 from flare.http.client.connect.exchange_facts import ConnectionInfo
 from flare.http.client.connect.transport import Transport
+from flare.net.socket_addr import host_and_port
 from flare.sys.errno import EAGAIN
 from flare.sys.signal import process_id
 from flare.url.percent import percent_decode_lenient
@@ -134,14 +135,12 @@ struct Endpoint(Copyable, Equatable, Movable):
         """Writes scheme, host and port, such as `https://example.com:443`, for
         challenges."""
         var scheme = "https://" if self.is_tls else "http://"
-        if ":" in self.host:
-            return String(scheme, "[", self.host, "]:", self.port)
-        return String(scheme, self.host, ":", self.port)
+        return String(scheme, host_and_port(self.host, self.port))
 
     def name(self) -> String:
-        """Writes host and port, such as `example.com:443`, for the tickets of
-        TLS."""
-        return String(self.host, ":", self.port)
+        """Writes host and port, such as `example.com:443`, for errors and the
+        tickets of TLS."""
+        return host_and_port(self.host, self.port)
 
 
 def _bad(reason: StaticString) -> ClientError:

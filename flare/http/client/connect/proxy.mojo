@@ -12,6 +12,7 @@ from flare.http.client.connect.error import (
 from flare.http.client.connect.connection import Endpoint
 from flare.http.client.connect.socks import socks_login
 from flare.net.ip import IpAddr, IpNetwork
+from flare.net.socket_addr import host_and_port
 from flare.tls.config import TlsConfig
 from flare.url.percent import percent_decode
 from flare.url.url import Url
@@ -119,13 +120,14 @@ struct Proxy(Copyable, Movable):
         Returns:
             Such as `proxy.example:3128`; with the scheme if it is not `http`.
         """
+        var authority = host_and_port(self.host, self.port)
         if self.scheme == ProxyScheme.HTTPS:
-            return String("https://", self.host, ":", self.port)
+            return "https://" + authority
         if self.scheme == ProxyScheme.SOCKS5:
-            return String("socks5://", self.host, ":", self.port)
+            return "socks5://" + authority
         if self.scheme == ProxyScheme.SOCKS5H:
-            return String("socks5h://", self.host, ":", self.port)
-        return String(self.host, ":", self.port)
+            return "socks5h://" + authority
+        return authority^
 
     def socks_login(self) raises ClientError -> List[UInt8]:
         """Writes what a SOCKS5 proxy is told of the user (RFC 1929).

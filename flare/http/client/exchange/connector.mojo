@@ -90,6 +90,7 @@ struct Connector(Movable):
     var _needs_tunnel: Bool
     var _total: Deadline
     var _deadline: Deadline
+    var _setting: StaticString
     var _stage: UInt8
     var _resolving: Optional[Resolving]
     var _race: Optional[AddressRace]
@@ -118,19 +119,22 @@ struct Connector(Movable):
         *,
         tunnels_plain: Bool = False,
         var addresses: List[IpAddr] = List[IpAddr](),
+        setting: StaticString = "ClientConfig.connect_timeout_ms",
     ):
         """Makes ready to open a connection for what has to be over at `total`;
         the time starts. With `tunnels_plain`, a proxy is asked for a tunnel
         without TLS, too.
 
         The addresses are the host's, best first; without any, or through a
-        proxy, its name is looked up.
+        proxy, its name is looked up. The setting is what the program has said
+        the time by, for the error if it is over.
         """
         self._endpoint = endpoint.copy()
         self._proxy = proxy
         self._needs_tunnel = Bool(proxy) and (endpoint.is_tls or tunnels_plain)
         self._total = total
         self._deadline = Deadline(shorter(connect_timeout_ms, total.left_ms()))
+        self._setting = setting
         self._stage = _UNIX if endpoint.is_unix else _RESOLVING
         if proxy and proxy.value()[].scheme == ProxyScheme.SOCKS5:
             self._stage = _TARGET
@@ -183,11 +187,14 @@ struct Connector(Movable):
                 continue
             # A race has an error of its own for its end.
             if self._stage != _RACING and self._deadline.left_ms() == 0:
-                raise ClientError.timeout(
-                    self.phase(), self._deadline.timeout_ms
-                )
+                raise self._late_error()
             return False
         return True
+
+    def _late_error(self) -> ClientError:
+        var reason = String("nothing within ", self._deadline.timeout_ms, " ms")
+        reason.write("; ", self._setting, " allows more")
+        return ClientError(self.phase(), Timeout, reason^)
 
     def _advance_stage(
         mut self, mut context: ConnectContext
@@ -346,7 +353,7 @@ struct Connector(Movable):
                 proxy.name(),
                 proxy.credentials.login().value(),
                 "CONNECT",
-                tunnel_authority(self._endpoint),
+                self._endpoint.name(),
                 is_asked=self._answer_count > 0,
             )
         self._tunnel = Tunnel(self._endpoint, proxy, answer)
@@ -495,7 +502,7 @@ struct Connector(Movable):
             login,
             found.take(),
             "CONNECT",
-            tunnel_authority(self._endpoint),
+            self._endpoint.name(),
         )
         return True
 
@@ -658,17 +665,11 @@ struct Tunnel(Movable):
             return True
 
 
-def tunnel_authority(endpoint: Endpoint) -> String:
-    """Writes the target of a CONNECT (RFC 9112 section 3.2.3)."""
-    if ":" in endpoint.host:
-        return String("[", endpoint.host, "]:", endpoint.port)
-    return String(endpoint.host, ":", endpoint.port)
-
-
 def _write_head(
     mut attempt: Attempt, endpoint: Endpoint, proxy: Proxy, answer: String
 ) raises ClientError:
-    var authority = tunnel_authority(endpoint)
+    # RFC 9112 section 3.2.3.
+    var authority = endpoint.name()
     var headers = HeaderMap()
     try:
         if answer.byte_length() > 0:
