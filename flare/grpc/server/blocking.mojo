@@ -288,6 +288,10 @@ struct Blocking[C: BlockingCall](GrpcStream):
     def __deinit__(deinit self):
         """Tells the code that nobody waits, however the call has ended: its thread
         is for others, too."""
+        # The lock is there until it has been given away, which it would not here.
+        self._give_up()
+
+    def _give_up(self):
         self._talk.lock()[].is_cancelled = True
         self._changed.notify_one()
 

@@ -118,6 +118,8 @@ struct OwnedRequest(Movable):
         self._method.append(method.as_bytes())
         self._url = Buffer(0)
         self._url.append(url.as_bytes())
+        # As `split_target` takes it.
+        _ = self._url.terminate()
         self._authority = Buffer(0)
         self._headers = _OwnedFields()
         self._trailers = _OwnedFields()

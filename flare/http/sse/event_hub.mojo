@@ -233,6 +233,10 @@ struct _EventStream(BodySource):
         self._last_ms = coarse_monotonic_ms()
 
     def __deinit__(deinit self):
+        # The lock is there until it has been given away, which it would not here.
+        self._leave()
+
+    def _leave(self):
         self._subscribers.lock()[].leave(self._subscriber)
 
     def begin(mut self, var waker: StreamWaker):

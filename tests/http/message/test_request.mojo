@@ -125,6 +125,20 @@ def test_absolute_target_outranks_host() raises:
     assert_equal(OwnedRequest("GET", "odd").view().path, "")
 
 
+def test_a_target_ends_where_it_ends() raises:
+    """A scan for the end of an authority stops at the octet behind it, which was
+    whatever the memory had been used for before."""
+    for length in range(1, 100):
+        var host = String("h") * length
+        var owners = List[OwnedRequest]()
+        for _ in range(8):
+            owners.append(OwnedRequest("GET", String("x") * (length + 40)))
+        owners.clear()
+        var owned = OwnedRequest("OPTIONS", String("http://", host))
+        assert_equal(owned._url.unsafe_base()[len(owned._url)], 0)
+        assert_equal(owned.view().host(), host)
+
+
 def _keep(req: Request) raises -> Response:
     var kept = OwnedRequest(copy_of=req)
     var view = kept.view()
