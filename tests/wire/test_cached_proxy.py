@@ -148,7 +148,7 @@ def test_a_304_of_another_response(origin, gateway, path):
     4.3.4: it takes nothing over of a 304 with a validator that is not its own."""
     first, second, third = (httpx.get(gateway.url + path) for _ in range(3))
     assert (second.status_code, second.text) == (200, "call 1")
-    assert state(second) == "flare; fwd=stale; fwd-status=304"
+    assert "fwd=stale; fwd-status=304" in state(second)
     assert "x-of" not in second.headers
     assert second.headers.get("etag") == first.headers.get("etag")
     # It is not asked about again.
