@@ -55,7 +55,8 @@ SURROGATE = {
     "surrogate-no-store-cc-fresh",
     "surrogate-fresh-cc-nostore",
 }
-# The gateway refuses such a Transfer-Encoding, and a 304 of another ETag.
+# The gateway refuses such a Transfer-Encoding, and takes nothing over from a 304 of
+# another ETag.
 REFUSED = {"headers-store-Transfer-Encoding", "304-etag-update-response-ETag"}
 # They need a cache that gives something stale without being told to.
 STALE = re.compile("stale-close-.*")

@@ -39,6 +39,8 @@ class Origin(BaseHTTPRequestHandler):
             self.answer(self.server.status, {}, b"down")
         elif self.path.startswith("/pieces"):
             self.pieces()
+        elif self.path.startswith("/other"):
+            self.other()
         elif self.headers.get("If-None-Match") == '"v1"':
             self.answer(304, {"ETag": '"v1"', "Cache-Control": self.control()})
         else:
@@ -60,6 +62,16 @@ class Origin(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+    def other(self):
+        """Says that what is asked about is current, and means another one."""
+        if "If-None-Match" in self.headers or "If-Modified-Since" in self.headers:
+            self.answer(304, {"ETag": '"v2"', "X-Of": "another"})
+        else:
+            body = f"call {len(self.server.asked)}".encode()
+            name = "Last-Modified" if "dated" in self.path else "ETag"
+            value = "Fri, 01 Jan 2021 00:00:00 GMT" if "dated" in self.path else '"v1"'
+            self.answer(200, {name: value, "Cache-Control": "max-age=0"}, body)
 
     def pieces(self):
         """Ten chunks, the second half of them when the test says so."""
@@ -132,6 +144,19 @@ def test_validation(origin, gateway):
     assert "fwd=stale; fwd-status=304" in state(second)
     assert origin.asked[1][2]["If-None-Match"] == '"v1"'
     assert httpx.get(url, headers={"If-None-Match": '"v1"'}).status_code == 304
+
+
+@pytest.mark.parametrize("path", ["/other/tagged", "/other/dated"])
+def test_a_304_of_another_response(origin, gateway, path):
+    """RFC 9110 section 15.4.5: what was asked about is current. RFC 9111 section
+    4.3.4: it takes nothing over of a 304 with a validator that is not its own."""
+    first, second, third = (httpx.get(gateway.url + path) for _ in range(3))
+    assert (second.status_code, second.text) == (200, "call 1")
+    assert "fwd=stale; fwd-status=304" in state(second)
+    assert "x-of" not in second.headers
+    assert second.headers.get("etag") == first.headers.get("etag")
+    # It is not asked about again.
+    assert (third.status_code, third.text) == (200, "call 3")
 
 
 def test_errors_of_the_upstream(origin, gateway):

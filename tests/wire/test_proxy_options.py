@@ -1,6 +1,7 @@
 """Options of ReverseProxy, seen from both sides: each test fails if its option is
 ignored."""
 
+import queue
 import threading
 import time
 
@@ -170,6 +171,22 @@ def test_time_for_health_checks(proxied_group):
     assert wait_until(lambda: ask(server, get(b"/upstreams")).body.startswith(b"down"))
     # Five of two seconds each would take ten.
     assert time.monotonic() - began < 8
+
+
+def test_health_checks_ask_for_the_host_that_requests_ask_for(proxied_group):
+    """docs/reverse-proxy.md, `fixed_host`: an upstream of several hosts answers each
+    by itself (RFC 9110 section 7.2)."""
+    asked = queue.Queue()
+
+    def handle(connection: Connection) -> None:
+        while head := connection.head():
+            if head.startswith("GET /health "):
+                asked.put(head.split("\r\n")[1])
+            connection.send(response(b"ok"))
+
+    _, server = proxied_group(handle, health_path="/health", fixed_host="shop.example")
+    assert ask(server).body == b"ok"
+    assert asked.get(timeout=20) == "Host: shop.example"
 
 
 @pytest.mark.parametrize(

@@ -298,7 +298,7 @@ struct ChannelCall(Movable):
                 return self._is_going_on()
             except error:
                 var status = status_of(error, is_late=self._is_late())
-                if not self._plan(status, is_unreached(error)):
+                if not self._plan(status, self._has_missed(error)):
                     self.response.fail(status^)
                     return False
         return False
@@ -473,11 +473,19 @@ struct ChannelCall(Movable):
         """Begins anew after a failure, if that may be; False if the call is
         over."""
         var status = status_of(error, is_late=self._is_late())
-        if self._plan(status, is_unreached(error)):
+        if self._plan(status, self._has_missed(error)):
             return self._begin()
         self.response.fail(status^)
         self._drop_request()
         return False
+
+    def _has_missed(self, error: ClientError) -> Bool:
+        """Tells whether the address was not reached, and takes note of it for the
+        calls that follow."""
+        var unreached = is_unreached(error)
+        if unreached:
+            self._core[].note_missed(self._address)
+        return unreached
 
     def _plan(mut self, status: GrpcStatus, unreached: Bool) -> Bool:
         """Decides whether the call begins anew, and waits until then."""
@@ -658,8 +666,7 @@ struct ChannelCall(Movable):
             _ = self._recover(error)
             return
         self._phase.take_head()
-        if len(self._core[].addresses) > 1:
-            self._core[].note_reached(self._address)
+        self._core[].note_reached(self._address)
         ref request = self._request.value()
         if request.version.major < 2 and self._protocol.has_trailers():
             self.fail(

@@ -1,6 +1,7 @@
 """What all calls of a channel have in common."""
 
 from flare.bytes.checked import *
+from flare.grpc.client.address_turns import AddressTurns
 from flare.grpc.client.call_options import AnyCredentials
 from flare.grpc.client.retries import RetryThrottle
 from flare.grpc.client.service_config import GrpcServiceConfig
@@ -13,9 +14,10 @@ from flare.http.client.shared_client import SharedClient
 from flare.http.client.connect.shared_pool import ConnectionLimits
 from flare.http.message.header_map import HeaderMap
 from flare.protobuf.json_settings import ProtobufJson
+from flare.sys.clock import coarse_monotonic_ms
+from flare.sys.mutex import Mutex
 from flare.tls.config import TlsConfig
 from flare.url.url import Url
-from std.atomic import Atomic
 from std.memory import ArcPointer
 
 comptime USER_AGENT = StaticString("grpc-mojo-flare")
@@ -113,9 +115,8 @@ struct ChannelCore(Movable):
     var config: GrpcChannelConfig
     var throttle: RetryThrottle
     var json: Optional[ArcPointer[ProtobufJson]]
-    # Which address the next call begins with, by the number of calls before it if
-    # each goes to another one.
-    var _turn: Atomic[Int64]
+    # Which address the next call begins with; nothing if there is one alone.
+    var _turns: Optional[Mutex[AddressTurns]]
 
     def __init__(
         out self, addresses: List[String], var config: GrpcChannelConfig
@@ -165,27 +166,44 @@ struct ChannelCore(Movable):
                 raise GrpcStatus(GrpcCode.UNAVAILABLE, String(error))
         self.json = ArcPointer(config.json.copy())
         self.config = config^
-        self._turn = Atomic[Int64](0)
+        self._turns = None
+        if len(self.addresses) == 1:
+            return
+        try:
+            self._turns = Mutex(
+                AddressTurns(
+                    len(self.addresses),
+                    spreads=self.config.service.spreads_calls,
+                )
+            )
+        except error:
+            raise GrpcStatus(GrpcCode.UNAVAILABLE, String(error))
 
-    def first_address(mut self) -> Int:
+    def first_address(self) -> Int:
         """Chooses the address that a call begins with: that which was reached
         last, unless each call goes to another one."""
-        if not self.config.service.spreads_calls:
-            return Int(self._turn.load())
-        var turn = Int(self._turn.fetch_add(1))
-        return turn % len(self.addresses)
+        if not self._turns:
+            return 0
+        return self._turns.held().lock()[].first(coarse_monotonic_ms())
 
-    def address_again(mut self, address: Int) -> Int:
+    def address_again(self, address: Int) -> Int:
         """Chooses the address of another attempt of a call that has failed at
         one which was reached: as each call does if they go to another one."""
         if not self.config.service.spreads_calls:
             return address
         return self.first_address()
 
-    def note_reached(mut self, address: Int):
+    def note_reached(self, address: Int):
         """Notes which address has answered."""
-        if not self.config.service.spreads_calls:
-            self._turn.store(Int64(address))
+        if self._turns:
+            self._turns.held().lock()[].note_reached(address)
+
+    def note_missed(self, address: Int):
+        """Notes to which address there was no connection."""
+        if self._turns:
+            self._turns.held().lock()[].note_missed(
+                address, coarse_monotonic_ms()
+            )
 
 
 def _wrong(var reason: String) -> GrpcStatus:

@@ -11,7 +11,7 @@ from flare.http.client.connect.error import (
     ResponseTooLarge,
     StreamReset,
 )
-from flare.net.error import Timeout
+from flare.net.error import ConnectionTimeout, Timeout
 
 
 def status_of(error: ClientError, *, is_late: Bool) -> GrpcStatus:
@@ -63,10 +63,11 @@ def _code_of_silence(phase: Phase) -> GrpcCode:
 def is_unreached(error: ClientError) -> Bool:
     """Tells whether no connection came about, so that a call that waits until
     the server is ready tries again: names, connections, tunnels and handshakes
-    that failed."""
+    that failed, or took as long as the call had."""
     return (
         error.phase == Phase.RESOLVE
         or error.phase == Phase.CONNECT
         or error.phase == Phase.PROXY
         or error.phase == Phase.TLS
+        or (error.phase == Phase.TOTAL and error.detail == ConnectionTimeout)
     )

@@ -451,11 +451,12 @@ struct Cache[H: Handler](Layer):
             # Of another response, which is not here.
             self.store.drop(fetch.key)
             var status = CacheStatus(fetch.reason())
-            if fetch.is_later:
-                return self._told(
-                    Response(502, "a 304 without cause\n"), status
-                )
-            return self._told(self._ask_for_all(req), status)
+            if not fetch.is_later:
+                return self._told(self._ask_for_all(req), status)
+            # The handler is not asked twice: what is kept is good, as it was asked
+            # about that, but takes nothing over (RFC 9110 section 15.4.5).
+            status.forward_status = 304
+            return self._reply(req, fetch.found, status^)
         self.store.count(fetch.key, Figure.REVALIDATED)
         var fresh = stored.freshened(
             confirming.headers,

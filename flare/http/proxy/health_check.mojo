@@ -15,6 +15,7 @@ from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.h1.serialiser import RequestFraming, RequestStart
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
+from flare.http.proxy.rules.forwarding import HostRule
 from flare.http.proxy.upstreams.proxy_config import ProxyShared
 from flare.http.proxy.upstreams.upstream_group import MemberId
 from flare.http.proxy.upstream_link import (
@@ -72,7 +73,11 @@ struct _Check(LinkUser):
         self._padding = {}
         self.shared = shared.copy()
         self.member = pick.choice.member
+        ref config = shared[].config
         self.authority = pick.upstream.held()[].authority
+        if config.rules.host == HostRule.FIXED:
+            # What it answers others by says nothing of what requests ask for.
+            self.authority = config.rules.fixed_host
         self.request = Http1Request(Buffer(0))
         self.link = None
         self.http2 = None
@@ -114,7 +119,7 @@ def _check(
     ref group = shared[].group
     var check = ArcPointer(_Check(shared, pick))
     try:
-        _ask(check[].request, group.health_path, upstream.authority)
+        _ask(check[].request, group.health_path, check[].authority)
     except error:
         return _end(check, False)
     var connector = connector_to(

@@ -9,6 +9,7 @@ from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from std.memory import ArcPointer
 from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.loopback import SilentPort
 
 
 def _config(spreads_calls: Bool, initial_ms: Int = 1) -> GrpcChannelConfig:
@@ -55,6 +56,28 @@ def test_addresses_that_are_not_reached_are_counted_in_turn() raises:
     assert_true(call._plan(status, True))
     assert_equal(call._address, 0)
     assert_equal(call._turn.attempt_count, 2)
+
+
+def test_a_host_that_is_silent_is_left_for_the_next() raises:
+    """load-balancing.md of gRPC, "pick_first", where the time of a call is over
+    before there is a connection."""
+    var silent = SilentPort()
+    var addresses: List[String] = [
+        String("http://", silent.address()),
+        "http://127.0.0.1:2",
+    ]
+    var core = ArcPointer(ChannelCore(addresses, _config(False)))
+    var call = ChannelCall(
+        core,
+        "/t.T/M",
+        GrpcKind.UNARY,
+        GrpcCallOptions(timeout_ms=100),
+        is_safe=False,
+    )
+    _ = call.send("m".as_bytes())
+    assert_equal(call.status().code.name(), "DEADLINE_EXCEEDED")
+    assert_equal(core[].first_address(), 1)
+    _ = silent^
 
 
 def _is_made(initial_ms: Int) -> Bool:

@@ -428,6 +428,44 @@ def test_fields_of_the_configuration() raises:
     )
 
 
+def test_what_a_server_takes_for_a_field_of_the_configuration_goes() raises:
+    """RFC 3875 section 4.1.18: CGI makes one variable of `-` and `_`."""
+    var rules = _plain()
+    rules.request_fields.set("X-User", "ann")
+    rules.request_fields.set("x_role", "guest")
+    rules.removed_request_fields = ["X-Own-Key"]
+    var received = StaticString(
+        "X_User: eve|x_user: eve|X-Role: admin|X_Own_Key: 1|x-own_key: 2"
+        "|X.User: 3|XUser: 4"
+    )
+    assert_equal(
+        _sent(rules, _request(received)),
+        "X.User: 3|XUser: 4|Via: 1.1 flare|X-User: ann|x_role: guest|",
+    )
+
+
+def test_what_is_set_stands_in_place_of_what_the_gateway_tells() raises:
+    """Such as the scheme of clients, where TLS ends before the gateway: with two
+    lines nobody knows which of them holds."""
+    var rules = ForwardingRules()
+    rules.request_fields.set("x-forwarded-proto", "https")
+    rules.request_fields.set("X-Real-IP", "unknown")
+    rules.removed_request_fields = ["X-Forwarded-Host"]
+    var sent = String(
+        "Via: 1.1 flare|X-Forwarded-For: 203.0.113.9|x-forwarded-proto: https"
+        "|X-Real-IP: unknown|"
+    )
+    var received = StaticString("Host: shop|X-Real-IP: 1.2.3.4")
+    assert_equal(_sent(rules, _request(received)), sent)
+    rules.trusted_proxies = [IpNetwork.parse("203.0.113.0/24")]
+    assert_equal(_sent(rules, _request(received)), sent)
+    rules.client_fields = ClientFields.NONE
+    assert_equal(
+        _sent(rules, _request(received)),
+        "Via: 1.1 flare|x-forwarded-proto: https|X-Real-IP: unknown|",
+    )
+
+
 def test_a_block_that_is_too_large() raises:
     var rules = _plain()
     rules.request_fields.set("X-Long", "x" * 65_000)
@@ -519,6 +557,23 @@ def test_where_a_response_leads_to() raises:
             "ftp://shop.example/v2/a",
         ),
         _Row("empty", "", ""),
+        _Row("9110-4.2.3", "http://shop.example:80/v2/a", "/api/a"),
+        _Row("9110-4.2.3 https", "HTTPS://shop.example:443/v2/a", "/api/a"),
+        _Row(
+            "the port of another scheme",
+            "http://shop.example:443/v2/a",
+            "http://shop.example:443/v2/a",
+        ),
+        _Row(
+            "another port",
+            "https://shop.example:8443/v2/a",
+            "https://shop.example:8443/v2/a",
+        ),
+        _Row(
+            "a port without a scheme",
+            "//shop.example:80/v2/a",
+            "//shop.example:80/v2/a",
+        ),
     ]
     for row in rows:
         assert_equal(
@@ -575,6 +630,26 @@ def test_whom_cookies_are_for() raises:
             String("Set-Cookie: ", row.sent, "|"),
             String(row.rule),
         )
+
+
+def test_cookies_for_all_of_an_upstream_are_for_all_of_its_prefix() raises:
+    """RFC 6265 section 5.1.4: the path `/api/` does not match `/api`."""
+    var rules = ForwardingRules()
+    rules.response.rewrites_cookies = True
+    rules.paths = PathPrefixes(strip="/api")
+    assert_equal(
+        _answered(rules, "Set-Cookie: a=b; Path=/; Secure"),
+        "Set-Cookie: a=b; Path=/api; Secure|",
+    )
+    assert_equal(
+        _answered(rules, "Set-Cookie: a=b; path=/x/"),
+        "Set-Cookie: a=b; Path=/api/x/|",
+    )
+    rules.paths = PathPrefixes()
+    assert_equal(
+        _answered(rules, "Set-Cookie: a=b; Path=/"),
+        "Set-Cookie: a=b; Path=/|",
+    )
 
 
 def test_response_fields_of_the_configuration() raises:

@@ -93,6 +93,9 @@ def _set_text(
         config.rules.response.fields.set(parts[0], parts[1])
     elif name == "host_of_upstream":
         config.rules.host = HostRule.UPSTREAM
+    elif name == "fixed_host":
+        config.rules.host = HostRule.FIXED
+        config.rules.fixed_host = value
     elif name == "health_path":
         config.group.health_path = value
     elif name == "health_path_len":

@@ -116,7 +116,8 @@ struct ClientError(Copyable, Movable, Writable):
     """What went wrong: a kind of this file or of `flare.net`."""
     var detail: NetworkErrorKind
     """The same more finely, where there is more to say: of `DnsError`, whether the
-    name does not exist (`NameNotFound`); else the kind."""
+    name does not exist (`NameNotFound`); of the phase `TOTAL`, whether there was no
+    connection by then (`ConnectionTimeout`); else the kind."""
     var url: String
     """The URL that was asked, without user name and password."""
     var reason: String

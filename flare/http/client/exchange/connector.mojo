@@ -160,7 +160,9 @@ struct Connector(Movable):
             return self._advance(context)
         except error:
             if self._total.left_ms() == 0:
-                raise total_error(self._total, error.phase)
+                var late = total_error(self._total, error.phase)
+                late.detail = ConnectionTimeout
+                raise late^
             if self._proxy and self._is_about_proxy(error):
                 error.reason = String(
                     "the proxy ", self._name(), ": ", error.reason

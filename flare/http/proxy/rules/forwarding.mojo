@@ -12,6 +12,7 @@ from flare.http.proxy.rules.client_facts import ClientFacts, is_other_fact
 from flare.http.proxy.rules.hop_by_hop import (
     ConnectionOptions,
     ForwardedKind,
+    is_one_variable,
     names_token,
     request_field_kind,
     response_field_kind,
@@ -217,11 +218,13 @@ struct ForwardingRules(Copyable, Movable):
     """
     var request_fields: HeaderMap
     """Fields that are set on the way to the upstream, in place of the
-    client's. Host, which `host` decides, the framing (Content-Length,
+    client's, also of those with `_` for `-`, which CGI takes for the same, and of
+    what `client_fields` would say. Host, which `host` decides, the framing (Content-Length,
     Transfer-Encoding) and what is about one connection (Connection, Keep-Alive,
     TE, Upgrade, Expect ...) are refused when the proxy is made."""
     var removed_request_fields: List[String]
-    """Names of fields that are not passed to the upstream."""
+    """Names of fields that are not passed to the upstream, nor told to it by
+    `client_fields`; with `_` for `-`, too."""
     var upgrade_protocols: List[String]
     """Which protocols an Upgrade may ask the upstream for, by the names of their
     tokens; any other is left out, as if the client had not asked. `websocket`
@@ -281,10 +284,21 @@ struct ForwardingRules(Copyable, Movable):
         Returns:
             False if it is set or removed here.
         """
-        return not (
-            name in self.request_fields
-            or _is_among(self.removed_request_fields, name.as_bytes())
-        )
+        return not self._gives_way(name.as_bytes())
+
+    def _gives_way(self, name: Span[UInt8, _]) -> Bool:
+        """Tells whether a field is set or removed here, or a server could take it
+        for one that is."""
+        for index in range(len(self.request_fields)):
+            if is_one_variable(
+                name, self.request_fields.name(index).as_bytes()
+            ):
+                return True
+        for index in range(len(self.removed_request_fields)):
+            ref removed = self.removed_request_fields.at(index)
+            if is_one_variable(name, removed.as_bytes()):
+                return True
+        return False
 
     def forward_request(
         self, req: Request, authority: StringSpan, mut out: ForwardedRequest
@@ -433,14 +447,7 @@ struct ForwardingRules(Copyable, Movable):
             var octets = name.as_bytes()
             var kind = request_field_kind(octets)
             if kind == ForwardedKind.END_TO_END:
-                if not (
-                    options.name(octets)
-                    or (
-                        len(self.request_fields) > 0
-                        and name in self.request_fields
-                    )
-                    or _is_among(self.removed_request_fields, octets)
-                ):
+                if not (options.name(octets) or self._gives_way(octets)):
                     # SAFETY: the request's own parser or decoder has judged
                     # it.
                     out.headers.unsafe_append_judged(
@@ -467,6 +474,7 @@ struct ForwardingRules(Copyable, Movable):
                     self.client_fields.has(ClientFields.X_FORWARDED)
                     and not options.name(octets)
                     and is_other_fact(octets)
+                    and not self._gives_way(octets)
                 ):
                     out.headers.append(name, _value(req.headers, index))
         if forwards_left >= 0:
@@ -475,6 +483,10 @@ struct ForwardingRules(Copyable, Movable):
             out.headers.append("Max-Forwards", _text(out._scratch))
         self._write_via(req.version, out)
         self._write_client(req, host, is_trusted, out)
+        for index in range(len(self.removed_request_fields)):
+            _drop_fact(self.removed_request_fields.at(index), out.headers)
+        for index in range(len(self.request_fields)):
+            _drop_fact(self.request_fields.name(index), out.headers)
         for index in range(len(self.request_fields)):
             out.headers.append(
                 self.request_fields.name(index),
@@ -568,6 +580,12 @@ def _forwards_left(req: Request) raises ForwardingError -> Int:
             "Max-Forwards is 0: it was to come here and no further",
         )
     return count - 1
+
+
+def _drop_fact(name: StringSpan, mut headers: HeaderMap):
+    """Drops what the gateway itself tells of the client by a field."""
+    if request_field_kind(name.as_bytes()) == ForwardedKind.CLIENT:
+        _ = headers.remove(name)
 
 
 def _value[o: ImmOrigin](fields: Fields[o], index: Int) -> StringSpan[o]:

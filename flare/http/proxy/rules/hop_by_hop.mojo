@@ -49,6 +49,21 @@ def _starts_as(name: Span[UInt8, _], text: StaticString) -> Bool:
     return len(name) >= length and _folds_to(name.before(length), text)
 
 
+def is_one_variable(name: Span[UInt8, _], other: Span[UInt8, _]) -> Bool:
+    """Tells whether a server behind the gateway may take two field names for one:
+    in any case, and with `_` in the place of `-`, as `_folds_to` says."""
+    if len(name) != len(other):
+        return False
+    for index in range(len(name)):
+        var left = ascii_lower(name.at(index))
+        var right = ascii_lower(other.at(index))
+        if left != right and not (
+            (left == 45 or left == 95) and (right == 45 or right == 95)
+        ):
+            return False
+    return True
+
+
 def request_field_kind(name: Span[UInt8, _]) -> ForwardedKind:
     """Says what becomes of a field of a request, by the name alone; a field
     that Connection names is HOP whatever its kind is."""

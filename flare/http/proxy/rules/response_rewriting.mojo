@@ -6,6 +6,7 @@ from flare.bytes.checked import *
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.proxy.rules.target_path import PathPrefixes
 
+comptime _COLON: UInt8 = 58
 comptime _SEMICOLON: UInt8 = 59
 comptime _SLASH: UInt8 = 47
 comptime _BACKSLASH: UInt8 = 92
@@ -130,6 +131,32 @@ def _behind_scheme(url: Span[UInt8, _]) -> Int:
     return start + 2 if has_authority else -1
 
 
+def _default_port(url: Span[UInt8, _]) -> StaticString:
+    """Tells which port the authority of a URL may leave out, after its scheme:
+    `http:`, `https:` or none (RFC 9110 section 4.2.3)."""
+    if url.at(0) == _SLASH:
+        return ""
+    return ":80" if url.at(4) == _COLON else ":443"
+
+
+def _is_same_authority(
+    left: Span[UInt8, _], right: Span[UInt8, _], port: StaticString
+) -> Bool:
+    var end = port.as_bytes()
+    return equals_ignore_case(
+        left.before(_len_before(left, end)),
+        right.before(_len_before(right, end)),
+    )
+
+
+def _len_before(text: Span[UInt8, _], end: Span[UInt8, _]) -> Int:
+    """Gives the length of a text without its end, if it has that."""
+    var length = len(text) - len(end)
+    if length > 0 and equals_ignore_case(text.after(length), end):
+        return length
+    return len(text)
+
+
 def _is_read_as_slash(octet: UInt8) -> Bool:
     """Tells whether browsers take an octet after a slash for another one, or
     look after it for one (WHATWG URL section 4.4)."""
@@ -164,9 +191,10 @@ def _rewrite_reference(
         ):
             path_start += 1
         var authority = url.between(start, path_start)
+        var port = _default_port(url)
         if not (
-            equals_ignore_case(authority, upstream.authority.as_bytes())
-            or equals_ignore_case(authority, upstream.host.as_bytes())
+            _is_same_authority(authority, upstream.authority.as_bytes(), port)
+            or _is_same_authority(authority, upstream.host.as_bytes(), port)
         ):
             return False
     elif len(url) == 0 or url.at(0) != _SLASH:
@@ -215,7 +243,12 @@ def _rewrite_cookie(
         if not is_first and equals_ignore_case(name, "path".as_bytes()):
             var kept = len(out)
             out.append_literal["Path="]()
+            var start_len = len(out)
             if paths.append_outward(text, out):
+                if len(text) == 1 and len(out) > start_len + 1:
+                    # All of the upstream: `/api/` would leave out `/api` (RFC
+                    # 6265 section 5.1.4).
+                    out.truncate(len(out) - 1)
                 continue
             out.truncate(kept)
         out.append(part)

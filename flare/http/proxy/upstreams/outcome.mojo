@@ -181,7 +181,7 @@ comptime _NAMES: Array[_Names, OUTCOME_COUNT] = [
     _Names("content_failed", 502, "http_response_incomplete", "the upstream ended in the midst of its response"),
     _Names("cancelled", 499, "", "the client went away"),
     _Names("none_available", 503, "destination_unavailable", "there is no upstream to ask"),
-    _Names("full", 503, "connection_limit_reached", "all upstreams have as many requests as they may"),
+    _Names("full", 503, "connection_limit_reached", "all upstreams have as many requests as they may, or are given time to recover"),
     _Names("content_timeout", 504, "connection_read_timeout", "the upstream stopped in the midst of its response"),
     _Names("send_timeout", 504, "connection_write_timeout", "the upstream stopped taking the request"),
     _Names("bad_certificate", 502, "tls_certificate_error", "the upstream's certificate is not trusted"),
