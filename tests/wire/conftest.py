@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 from processes import SYN_RECV, next_line, server_end  # noqa: E402
-from toolchain import BUILD, environment  # noqa: E402
+from toolchain import BUILD, alone, environment  # noqa: E402
 import wire_programs  # noqa: E402
 from client_asker import Asker  # noqa: E402
 from raw_server import RawServer  # noqa: E402
@@ -46,6 +46,11 @@ def pytest_addoption(parser):
         action="store_true",
         help="compile the library with each server, in place of once for all",
     )
+    parser.addoption(
+        "--pieces",
+        action="store_true",
+        help="let programs read and write a few octets at a time, now and then",
+    )
 
 
 def pytest_configure(config):
@@ -55,10 +60,13 @@ def pytest_configure(config):
         wire_programs.sanitize()
     if config.getoption("whole"):
         wire_programs.WHOLE.append("whole")
+    if config.getoption("pieces") and not hasattr(config, "workerinput"):
+        give_in_pieces()
     config.addinivalue_line("markers", "nightly: takes minutes, or a machine at rest")
     config.addinivalue_line(
         "markers", "unsanitized: not with --asan, which changes what is measured"
     )
+
 
 
 def pytest_collection_modifyitems(config, items):
@@ -67,6 +75,18 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if item.get_closest_marker("unsanitized"):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def give_in_pieces() -> None:
+    """Has all programs that are started from here on meet pieces.c."""
+    library = BUILD / "wire" / "pieces.so"
+    source = Path(__file__).with_name("pieces.c")
+    with alone(library):
+        subprocess.run(
+            ["cc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True
+        )
+    os.environ["LD_PRELOAD"] = str(library)
+    os.environ["PIECES_BELOW"] = f"{BUILD}/"
 
 
 def pytest_collection_finish(session):
