@@ -68,7 +68,6 @@ def pytest_configure(config):
     )
 
 
-
 def pytest_collection_modifyitems(config, items):
     if config.getoption("asan"):
         reason = "the sanitizer changes what it measures"
