@@ -207,10 +207,13 @@ def test_no_protocol_changes_within_a_request(start):
 
     upstream = RawServer(handle)
     server = start("proxy_server", upstream=upstream.url)
-    length = b"Content-Length: 120000\r\n\r\n"
-    for path, sent_len, status in ((b"/now", 1_000, 502), (b"/later", 120_000, 101)):
+    # What has not come whole with the head is passed on without the Upgrade, so the
+    # second is short: one segment.
+    for path, length, status in ((b"/now", 120_000, 502), (b"/later", 1_000, 101)):
+        sent_len = 1_000
         with Client(server, 20) as client:
-            ask = ASK.replace(b"/chat", path).replace(b"\r\n\r\n", b"\r\n" + length)
+            said = b"\r\nContent-Length: %d\r\n\r\n" % length
+            ask = ASK.replace(b"/chat", path).replace(b"\r\n\r\n", said)
             client.send(ask + bytes(sent_len))
             assert client.response().status == status
     upstream.close()
