@@ -16,6 +16,9 @@ from toolchain import environment
 ANSWER_TIMEOUT_S = 30
 PIPE_LEN = 65_536
 
+# As many as come at once: a test has a thousand.
+BACKLOG = 4096
+
 
 def reset_at_close(sock: socket.socket) -> None:
     """Has a socket's end be a reset, as that of a process that was killed."""
@@ -28,7 +31,6 @@ def end_has_arrived(sock: socket.socket) -> bool:
     fin_wait_2, time_wait, closed = 5, 6, 7
     state = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
     return state in (fin_wait_2, time_wait, closed)
-
 
 class Connection:
     """One accepted connection, with what was received and not yet taken."""
@@ -124,10 +126,10 @@ class RawServer:
         if path:
             self._listener = socket.socket(socket.AF_UNIX)
             self._listener.bind(str(path))
-            self._listener.listen()
+            self._listener.listen(BACKLOG)
             self.port = 0
         else:
-            self._listener = socket.create_server(at)
+            self._listener = socket.create_server(at, backlog=BACKLOG)
             # For all it accepts: what a test sends is there before the end.
             self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.port = self._listener.getsockname()[1]
