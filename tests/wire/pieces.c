@@ -22,6 +22,7 @@ static struct {
     int selector; /* plus one; 0 for none */
     struct epoll_event event;
     char kind;
+    char has_been_seen; /* what comes, by a peek: it can be had at once */
 } known[DESCRIPTOR_COUNT];
 
 #define NEXT(name)                                                             \
@@ -105,8 +106,17 @@ static ssize_t told(int fd, ssize_t count, size_t wanted, size_t cut_to) {
         return told(fd, next cut_call, length, most);                          \
     }
 
-IN_PIECES(ssize_t, recv, (int fd, void *room, size_t length, int flags),
-          (fd, room, length, flags), flags, (fd, room, most, flags))
+ssize_t recv(int fd, void *room, size_t length, int flags) {
+    NEXT(recv);
+    if (!is_stream(fd)) return next(fd, room, length, flags);
+    int was_seen = known[fd].has_been_seen;
+    if (!was_seen && is_early(fd, flags)) return -1;
+    size_t most = was_seen ? length : cut(length);
+    ssize_t count = next(fd, room, most, flags);
+    known[fd].has_been_seen = count > 0 && flags & MSG_PEEK;
+    return told(fd, count, length, most);
+}
+
 IN_PIECES(ssize_t, read, (int fd, void *room, size_t length), (fd, room, length), 0,
           (fd, room, most))
 IN_PIECES(ssize_t, send, (int fd, const void *octets, size_t length, int flags),
@@ -160,6 +170,7 @@ static int made(int fd) {
     if (fd >= 0 && fd < DESCRIPTOR_COUNT) {
         known[fd].selector = 0;
         known[fd].kind = UNKNOWN;
+        known[fd].has_been_seen = 0;
     }
     return fd;
 }
