@@ -152,7 +152,7 @@ def test_endpoints() raises:
     var endpoint = Endpoint.of(Url.parse("http://Example.COM/a"))
     assert_equal(endpoint.name(), "example.com:80")
     endpoint = Endpoint.of(Url.parse("https://[::1]:8443/"))
-    assert_equal(endpoint.name(), "::1:8443")
+    assert_equal(endpoint.name(), "[::1]:8443")
     assert_true(endpoint.is_tls)
     endpoint = Endpoint.of(Url.parse("http+unix://%2Frun%2Fa%20b.sock/x?y"))
     assert_equal(endpoint.host, "/run/a b.sock")
