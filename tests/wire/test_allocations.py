@@ -20,15 +20,19 @@ TRACE = (
 def test_no_allocation_per_request(start, target, batch):
     server = start("counting_server")
     request = b"GET " + target + b" HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n" + TRACE
+    # As long as a batch, of which all but the first request may have to wait.
+    long = request[:-2] + b"X-Long: " + b"x" * (batch * len(request)) + b"\r\n\r\n"
     with Client(server) as client, Client(server) as other:
         for _ in range(50):
             # In two pieces: so a worker on a busy machine, which lets others
-            # have a turn amid pipelined requests, has a parser left for the rest.
-            client.send(request[:10])
-            other.send(request)
-            other.response()
-            client.send(request[10:])
-            client.response()
+            # have a turn amid pipelined requests, has a parser left for the rest,
+            # with room for it.
+            for warming in (request, long):
+                client.send(warming[:-10])
+                other.send(request)
+                other.response()
+                client.send(warming[-10:])
+                assert client.response().status == 200
         counted(client)
         own = counted(client)  # what the counting request itself takes
         for _ in range(REQUEST_COUNT // batch):
