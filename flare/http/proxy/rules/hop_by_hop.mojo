@@ -26,20 +26,24 @@ struct ForwardedKind(Equatable, TrivialRegisterPassable):
     comptime EXPECT = ForwardedKind(7)
 
 
-def _folds_to(name: Span[UInt8, _], text: StaticString) -> Bool:
-    """Compares a field name with one in lower case.
+@always_inline
+def _folded(octet: UInt8) -> UInt8:
+    """Gives an octet of a field name as names are compared.
 
     Case does not matter, and neither does `_` in the place of `-`: gateways
     behind this one (CGI, WSGI) make one variable of both spellings.
     """
+    var lower = ascii_lower(octet)
+    return 45 if lower == 95 else lower
+
+
+def _folds_to(name: Span[UInt8, _], text: StaticString) -> Bool:
+    """Compares a field name with one in lower case and without `_`."""
     if len(name) != text.byte_length():
         return False
     var wanted = text.as_bytes()
     for index in range(len(wanted)):
-        var octet = ascii_lower(name.at(index))
-        if octet == 95:
-            octet = 45
-        if octet != wanted.at(index):
+        if _folded(name.at(index)) != wanted.at(index):
             return False
     return True
 
@@ -51,15 +55,11 @@ def _starts_as(name: Span[UInt8, _], text: StaticString) -> Bool:
 
 def is_one_variable(name: Span[UInt8, _], other: Span[UInt8, _]) -> Bool:
     """Tells whether a server behind the gateway may take two field names for one:
-    in any case, and with `_` in the place of `-`, as `_folds_to` says."""
+    in any case, and with `_` in the place of `-`."""
     if len(name) != len(other):
         return False
     for index in range(len(name)):
-        var left = ascii_lower(name.at(index))
-        var right = ascii_lower(other.at(index))
-        if left != right and not (
-            (left == 45 or left == 95) and (right == 45 or right == 95)
-        ):
+        if _folded(name.at(index)) != _folded(other.at(index)):
             return False
     return True
 
