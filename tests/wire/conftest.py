@@ -79,11 +79,8 @@ def pytest_collection_modifyitems(config, items):
 def give_in_pieces() -> None:
     """Has all programs that are started from here on meet pieces.c."""
     library = BUILD / "wire" / "pieces.so"
-    source = Path(__file__).with_name("pieces.c")
     with alone(library):
-        subprocess.run(
-            ["cc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True
-        )
+        wire_programs.compile_preloaded(Path(__file__).with_name("pieces.c"), library)
     os.environ["LD_PRELOAD"] = str(library)
     os.environ["PIECES_BELOW"] = f"{BUILD}/"
 

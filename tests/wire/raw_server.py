@@ -32,6 +32,7 @@ def end_has_arrived(sock: socket.socket) -> bool:
     state = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
     return state in (fin_wait_2, time_wait, closed)
 
+
 class Connection:
     """One accepted connection, with what was received and not yet taken."""
 

@@ -1,7 +1,6 @@
 """A cache in front of handlers, over real sockets (RFC 9111)."""
 
 import re
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
@@ -11,7 +10,7 @@ import pytest
 from allocations import allocations
 from conftest import Client, Response, Server, wait_until
 from ready import ready
-from wire_programs import built
+from wire_programs import built, compile_preloaded
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
 CROWD = 24
@@ -204,7 +203,7 @@ def test_a_refresh_that_finds_no_thread_is_made_later(tmp_path, monkeypatch):
     then with a later request."""
     source, library = tmp_path / "refuser.c", tmp_path / "refuser.so"
     source.write_text(THREAD_REFUSER)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    compile_preloaded(source, library)
     refuses = tmp_path / "refuses"
     binary = built("cache_server")
     monkeypatch.setenv("NO_THREADS", str(refuses))

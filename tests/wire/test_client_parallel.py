@@ -16,7 +16,7 @@ from conftest import wait_until
 from processes import SYN_SENT, stopped, tcp_sockets
 from raw_server import Connection, Fetcher, RawServer, answering, once
 from test_client_hostile import ROWS, sized
-from wire_programs import built
+from wire_programs import built, compile_preloaded
 
 # One client serves all rows, so those that need limits of their own are out.
 COMMON_ROWS = [row for row in ROWS if not row[2]]
@@ -283,9 +283,7 @@ def watched_fetcher(fetcher, tmp_path):
     """A client whose looks at a clock are counted."""
     source, library = tmp_path / "counter.c", tmp_path / "counter.so"
     source.write_text(CLOCK_COUNTER)
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True
-    )
+    compile_preloaded(source, library)
     figures = tmp_path / "count"
     figures.write_bytes(bytes(8))
     running = Fetcher(

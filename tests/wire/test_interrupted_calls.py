@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from toolchain import BUILD, alone, build, environment
-from wire_programs import WIRE
+from wire_programs import WIRE, compile_preloaded
 
 pytestmark = [
     pytest.mark.unsanitized,
@@ -25,8 +25,7 @@ def program():
     with alone(binary):
         made = build(WIRE / "clients" / "interrupted.mojo", binary)
         assert made.returncode == 0, made.stdout
-    source = WIRE / "interrupt.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    compile_preloaded(WIRE / "interrupt.c", library)
     yield binary, library
     binary.unlink()
     library.unlink()

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -136,6 +137,11 @@ def own_example(name: str) -> Path | None:
     if not is_whole() and own.exists() and own.stat().st_mtime >= newest:
         return own
     return None
+
+
+def compile_preloaded(source: Path, library: Path) -> None:
+    """Compiles C for programs to load before the C library (LD_PRELOAD)."""
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
 
 
 def build_all() -> list[str]:
