@@ -71,6 +71,8 @@ MACHINES = ("http", "ws", "grpc", "redis")
 FLAGS_MAX = 2
 STATE_FIELD = re.compile(r"    var (\w+): [\w.]*(?:Phase|State)\s*$")
 FLAG_FIELD = re.compile(r"    var (\w+): Bool\s*$")
+# Each field goes here with its last use, a lock before its guard.
+DESTRUCTOR = re.compile(r"\bdef __deinit__\s*\(\s*deinit self\b")
 # A field-less struct and a recursive one have to write these two out.
 PASS_ALLOWED = ("__init__", "__deinit__")
 
@@ -144,6 +146,16 @@ def check_functions(source: Source) -> Iterator[Problem]:
             if function.name not in PASS_ALLOWED:
                 message = f"`{function.name}` does nothing; leave it out"
                 yield Problem(path, function.line, message)
+        head = source.code[function.line - 1 : function.body_line - 1]
+        if not DESTRUCTOR.search(" ".join(head)):
+            continue
+        for number, line in enumerate(body, function.body_line):
+            if ".lock()" in line:
+                message = (
+                    "a guard in a destructor outlives the lock that it gives"
+                    " away; take it in a method that borrows `self`"
+                )
+                yield Problem(path, number, message)
 
 
 def _body_length(source: Source, function: Function) -> int:

@@ -130,6 +130,13 @@ REFUSED = {
         library('def f():\n    """Runs."""\n    pass\n'),
         "does nothing",
     ),
+    "lock in a destructor": (
+        library(
+            "struct S:\n    def __deinit__(\n        deinit self,\n    ):\n"
+            "        var n = 1\n        self.a.lock()[].end(n)\n"
+        ),
+        "flare/x/a.mojo:6: a guard in a destructor outlives",
+    ),
     "foreign call elsewhere": (
         library('def f():\n    external_call["read", Int]()\n'),
         "foreign call outside flare/sys",

@@ -34,6 +34,9 @@ struct _Counter(ClientHook):
     var lines: _Lines
 
     def __deinit__(deinit self):
+        self._say_goodbye()
+
+    def _say_goodbye(self):
         self.lines.lock()[].append("gone")
 
     def before_attempt(self, mut attempt: OutgoingAttempt) raises:
