@@ -127,7 +127,6 @@ def _connect(
         choose_proxy(config.proxy, endpoint),
         shorter(config.connect_timeout_ms, deadline.left_ms()),
         tunnels_plain=True,
-        setting="WsClientConfig.connect_timeout_ms",
     )
     var context = ConnectContext(config.tls.copy(), materialize[_HEAD_LIMITS]())
     return connector^.connect(context)

@@ -90,7 +90,6 @@ struct Connector(Movable):
     var _needs_tunnel: Bool
     var _total: Deadline
     var _deadline: Deadline
-    var _setting: StaticString
     var _stage: UInt8
     var _resolving: Optional[Resolving]
     var _race: Optional[AddressRace]
@@ -119,22 +118,19 @@ struct Connector(Movable):
         *,
         tunnels_plain: Bool = False,
         var addresses: List[IpAddr] = List[IpAddr](),
-        setting: StaticString = "ClientConfig.connect_timeout_ms",
     ):
         """Makes ready to open a connection for what has to be over at `total`;
         the time starts. With `tunnels_plain`, a proxy is asked for a tunnel
         without TLS, too.
 
         The addresses are the host's, best first; without any, or through a
-        proxy, its name is looked up. The setting is what the program has said
-        the time by, for the error if it is over.
+        proxy, its name is looked up.
         """
         self._endpoint = endpoint.copy()
         self._proxy = proxy
         self._needs_tunnel = Bool(proxy) and (endpoint.is_tls or tunnels_plain)
         self._total = total
         self._deadline = Deadline(shorter(connect_timeout_ms, total.left_ms()))
-        self._setting = setting
         self._stage = _UNIX if endpoint.is_unix else _RESOLVING
         if proxy and proxy.value()[].scheme == ProxyScheme.SOCKS5:
             self._stage = _TARGET
@@ -195,7 +191,8 @@ struct Connector(Movable):
 
     def _late_error(self) -> ClientError:
         var reason = String("nothing within ", self._deadline.timeout_ms, " ms")
-        reason.write("; ", self._setting, " allows more")
+        # Each of those who connect has it by this name in its own settings.
+        reason.write("; connect_timeout_ms allows more")
         return ClientError(self.phase(), Timeout, reason^)
 
     def _advance_stage(
