@@ -128,6 +128,25 @@ def test_timeouts_are_repeated_if_that_is_wanted(proxied_group, options, status)
     assert ask(server).status == status
 
 
+def test_the_same_upstream_has_no_second_time_for_its_head(proxied_group):
+    """`head_timeout_ms` runs on however many connections: the first ends late,
+    the second would have answered within the time by itself."""
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        if connection.number > 1:
+            time.sleep(1.5)
+            return connection.send(response(b"late"))
+        connection.send(response(b"ok"))
+        connection.head()
+        time.sleep(2.0)
+
+    (upstream,), server = proxied_group(handle, head_timeout_ms=3_000)
+    assert ask(server).status == 200
+    assert ask(server).status == 504
+    assert upstream.connection_count == 2
+
+
 def test_how_many_requests_an_upstream_has(proxied_group):
     asked, go_on = threading.Semaphore(0), threading.Event()
 

@@ -718,6 +718,7 @@ def _on_head(e: ArcPointer[Exchange]) raises:
     if x.place.choose_by_status(
         head.status, content_is_kept=x.request.supply().is_kept()
     ):
+        x._head_time = HeadTime()
         return _start_at_chosen(e)
     _respond(e, head)
 
@@ -961,10 +962,14 @@ def _end_attempt(
     )
     x.request.give_up(x.worker[])
     _ = x.place.report(outcome if is_own else Outcome.CANCELLED)
+    var member = x.place.member
     var decision = x.place.choose_next(
         outcome, was_sent=was_sent, content_is_kept=is_kept
     )
     if decision.is_again():
+        # Another connection of the same upstream has no more time for its head.
+        if x.place.member != member or outcome == Outcome.HEAD_TIMEOUT:
+            x._head_time = HeadTime()
         return _start_at_chosen(e)
     var told = reason_over_http1(reason) if is_strange else reason
     _finish(e, x.place.failed(outcome, decision, told))
@@ -987,7 +992,6 @@ def _start_at_chosen(e: ArcPointer[Exchange]):
     ref x = e[]
     x.request.give_up(x.worker[])
     x.same_count = 0
-    x._head_time = HeadTime()
     _write_upstreams_host(e)
     _start(e)
 
