@@ -266,9 +266,7 @@ def test_a_stream_that_is_not_wanted_any_more_harms_no_response(pair, near):
         # The client is told the same.
         assert client.h2.reset_of(client.stream).reset == NO_ERROR
     else:
-        assert read_all(client.sock) == b""
-        client.close()
-        client = PlainClient(server)
+        client.finish()
     client.ask()
     assert client.respond() == 200
     assert upstream.connection_count == 1
@@ -301,7 +299,13 @@ def test_an_upstream_that_answers_early_and_closes(pair, near, says):
         return
     assert client.chunks.take(11) == b"not so much"
     client.send(b"more")
-    assert read_all(client.sock) == b""
+    if says:
+        assert b"connection: close" in client.head.lower()
+        assert read_all(client.sock) == b""
+        return
+    client.finish()
+    client.sock.sendall(GET_OWN)
+    assert client.respond() == 200
 
 
 def test_connections_are_used_again_behind_a_whole_request(pair):
@@ -344,29 +348,87 @@ def test_what_is_pipelined_behind_the_content_is_the_next_request(pair):
     assert upstream.connection_count == 1
 
 
-def test_connections_end_with_a_response_that_was_early(pair):
-    """RFC 9112 section 9.3: what is left of the content is no request."""
+def refuse_in_parts(taken: threading.Event):
+    """An upstream that answers before the content in two parts, and closes."""
 
     def handle(upstream: PlainUpstream) -> None:
         upstream.request()
-        upstream.respond()
-        upstream.send(b"early")
-        upstream.read()
-        upstream.finish()
-        assert upstream.sees_end()
+        upstream.connection.send(
+            b"HTTP/1.1 413 Too Large\r\nContent-Length: 11\r\n\r\nnot "
+        )
+        taken.wait(WAIT_S)
+        upstream.connection.send(b"so much")
+        upstream.sees_end()
 
-    client, server, upstream = pair("1.1", "1.1", handle)
-    client.ask()
-    assert client.respond() == 200 and client.read() == b"early"
-    client.send(b"part")
-    assert client.rest() == b""
-    client.sock.sendall(b"3\r\nGET\r\n")
+    return handle
+
+
+SIZED = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
+SKIPPED_LEN_MAX = 256 * 1024
+GET_LINE = b"GET / HTTP/1.1\r\n"
+
+
+def refused(pair, head: bytes):
+    """Asks, and takes the whole of an early refusal that does not say close."""
+    taken = threading.Event()
+    client, *_ = pair("1.1", "1.1", refuse_in_parts(taken))
+    client.sock.sendall(head)
+    assert client.respond() == 413
+    assert b"connection: close" not in client.head.lower()
+    assert client.chunks.take(4) == b"not "
+    taken.set()
+    assert client.chunks.take(7) == b"so much"
+    return client
+
+
+@pytest.mark.parametrize("sent_len", [0, 5, SKIPPED_LEN_MAX - 1])
+def test_sized_content_behind_an_early_response_is_dropped(pair, sent_len):
+    """RFC 9112 sections 9.3 and 9.6: it is no request, and the next one comes
+    behind it, on a connection whose end nobody has told of."""
+    client = refused(pair, SIZED % SKIPPED_LEN_MAX + GET_LINE[:sent_len])
+    rest_len = SKIPPED_LEN_MAX - min(sent_len, len(GET_LINE))
+    client.sock.sendall(b"G" * rest_len + GET_OWN)
+    assert client.respond() == 200
+
+
+def test_chunks_behind_an_early_response_are_dropped(pair):
+    client = refused(pair, HEAD)
+    for piece in [b"10\r\n", GET_LINE, b"\r", b"\n0\r\nA: b\r\n\r", b"\n"]:
+        client.sock.sendall(piece)
+    client.sock.sendall(GET_OWN)
+    assert client.respond() == 200
+
+
+@pytest.mark.parametrize(
+    "head, rest",
+    [
+        pytest.param(HEAD, b"5\r\nhelloX", id="broken-chunks"),
+        pytest.param(HEAD, b"%x\r\n" % (SKIPPED_LEN_MAX + 1), id="large-chunk"),
+        pytest.param(SIZED % (SKIPPED_LEN_MAX + 1), b"a", id="large"),
+    ],
+)
+def test_what_can_not_be_dropped_ends_the_connection(pair, head, rest):
+    """Without a second answer: the request has had its own."""
+    client = refused(pair, head)
+    client.sock.sendall(rest + GET_OWN)
     assert read_all(client.sock) == b""
-    other = PlainClient(server)
-    other.ask()
-    assert other.respond() == 200
-    assert upstream.connection_count == 2
-    other.close()
+
+
+@pytest.mark.parametrize("head", [HEAD, SIZED % 10], ids=["chunked", "sized"])
+def test_content_that_does_not_come_ends_the_connection(start, head):
+    """After `body_timeout_ms`, and without an answer."""
+    taken = threading.Event()
+    handle = refuse_in_parts(taken)
+    upstream = RawServer(lambda connection: handle(PlainUpstream(connection)))
+    server = start("proxy_server", upstream=upstream.url, server_body_timeout_ms=300)
+    client = PlainClient(server, None)
+    client.sock.sendall(head)
+    assert client.respond() == 413
+    taken.set()
+    assert client.chunks.take(11) == b"not so much"
+    assert read_all(client.sock) == b""
+    client.close()
+    upstream.close()
 
 
 @pytest.mark.parametrize("near, far", PAIRS)

@@ -11,12 +11,17 @@
                 HEAD_READY --limit set--> BODY --complete------> READY
                 READY --finish()--> HEAD of the next request
                 BODY --leave_content()--> READY, without content
-                HEAD --skip(count)--> SKIPPING --all dropped---> SKIPPED, HEAD
+                HEAD --skip(count), skip_rest(body)--> SKIPPING
+                SKIPPING --all dropped----------> SKIPPED, HEAD
 """
 
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
-from flare.http.h1.body_decoder import BodyDecoder, DetachedBody
+from flare.http.h1.body_decoder import (
+    BodyDecoder,
+    BodyProgress,
+    DetachedBody,
+)
 from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.framing import ContentEnd, IS_CHUNKED, SAYS_CLOSE
@@ -69,7 +74,6 @@ struct RequestParser(Movable):
     """True if the first request's content is to be taken while it arrives; the
     caller sets it after HEAD_READY."""
     var _state: UInt8
-    var _skip_len: Int
 
     def __init__(out self, capacity: Int):
         """Makes a parser in which so many bytes of input fit without growing."""
@@ -78,7 +82,6 @@ struct RequestParser(Movable):
         self.body = BodyDecoder()
         self.is_streamed = False
         self._state = _IN_HEAD
-        self._skip_len = 0
 
     @no_inline
     def __deinit__(deinit self):
@@ -130,7 +133,7 @@ struct RequestParser(Movable):
         if self._state == _COMPLETE:
             return Progress.READY
         if self._state == _SKIPPING:
-            return self._advance_skip()
+            return self._advance_skip(limits)
         var head_len = self.head.head_len
         var body = self.input.terminate().tail(head_len)
         if not self.body.decode(body, limits):
@@ -140,12 +143,15 @@ struct RequestParser(Movable):
         self._state = _COMPLETE
         return Progress.READY
 
-    def _advance_skip(mut self) -> Progress:
-        var count = min(len(self.input), self._skip_len)
-        self.input.consume(count)
-        self._skip_len -= count
-        if self._skip_len > 0:
+    def _advance_skip(
+        mut self, limits: HeadLimits
+    ) raises RemoteProtocolError -> Progress:
+        var progress = BodyProgress.CONTENT
+        while progress == BodyProgress.CONTENT:
+            progress = self.body.advance(self.input, limits)
+        if progress != BodyProgress.END:
             return Progress.NEEDS_OCTETS
+        self.body.drop(self.input)
         self._state = _IN_HEAD
         return Progress.SKIPPED
 
@@ -177,7 +183,19 @@ struct RequestParser(Movable):
     def skip(mut self, count: Int):
         """Drops at least 1 octet that comes before the next request; no request
         is under way."""
-        self._skip_len = count
+        self.body.begin(ContentEnd.SIZED, count)
+        self.body.max_body_size = count
+        self._state = _SKIPPING
+
+    def skip_rest(mut self, mut body: DetachedBody, len_max: Int):
+        """Drops the rest of content that was taken out before the next request;
+        no request is under way. `advance` raises if it breaks a rule, or if it
+        is more than `len_max` octets beyond what was taken."""
+        swap(self.body, body.decoder)
+        self.body.max_body_size = min(
+            self.body.max_body_size, self.body.taken_len + len_max
+        )
+        self.input.append(body.input.span())
         self._state = _SKIPPING
 
     def is_skipping(self) -> Bool:
@@ -245,7 +263,6 @@ struct RequestParser(Movable):
         swap(self.head, other.head)
         swap(self.body, other.body)
         self.is_streamed = other.is_streamed
-        self._skip_len = other._skip_len
         self._state = other._state
         other.reset()
 

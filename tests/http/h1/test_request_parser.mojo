@@ -1,6 +1,7 @@
 """A connection's input as a whole: requests come out the same however the
 octets are cut."""
 
+from flare.http.h1.body_decoder import BodyProgress, DetachedBody
 from flare.http.h1.error import Rule
 from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.field_section import HeadLimits
@@ -192,6 +193,93 @@ def test_content_that_is_left_is_skipped_to_its_end() raises:
             assert_equal(log.count("["), 1, log)
             assert_true("[GET /n" in log, log)
             assert_true(parser.is_idle())
+
+
+def _taken(head: StringSpan, content: StringSpan) raises -> DetachedBody:
+    """Takes the content out of a request, with all of it that is here."""
+    var parser = _left(String(head, content))
+    var body = parser.detach_body()
+    while body.advance(materialize[_LIMITS]()) == BodyProgress.CONTENT:
+        pass
+    return body^
+
+
+def test_rest_of_content_that_was_taken_is_skipped() raises:
+    """RFC 9112 sections 6.3 and 7.1: the next request starts where the content
+    ends, however much of it was taken, and however the rest comes."""
+    comptime SIZED = "POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 26\r\n\r\n"
+    comptime CHUNKED = (
+        "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    comptime LINE = "GET /x HTTP/1.1\r\nHost: h\r\n"
+    comptime NEXT = "GET /n HTTP/1.1\r\nHost: h\r\n\r\n"
+    var rows: List[Tuple[StaticString, String]] = [
+        (StaticString(SIZED), String(LINE)),
+        (StaticString(CHUNKED), String("1a\r\n", LINE, "\r\n0\r\n\r\n")),
+        (StaticString(CHUNKED), String("3;a=b\r\nGET\r\n0\r\nA: b\r\n\r\n")),
+    ]
+    for row in rows:
+        var content = row[1]
+        for cut in range(content.byte_length()):
+            for step in range(1, 40):
+                var parser = RequestParser(16)
+                var body = _taken(row[0], content[byte=:cut])
+                parser.skip_rest(body, 26)
+                assert_true(parser.is_skipping() and not parser.is_idle())
+                var rest = String(content[byte=cut:], NEXT)
+                var octets = rest.as_bytes()
+                var log = String()
+                var start = 0
+                while start < len(octets):
+                    var end = min(start + step, len(octets))
+                    parser.input.append(octets[start:end])
+                    if parser.is_skipping():
+                        _ = parser.advance(materialize[_LIMITS]())
+                    if not parser.is_skipping():
+                        drain_into(parser, log, 100)
+                    start = end
+                assert_equal(log.count("["), 1, log)
+                assert_true("[GET /n" in log, log)
+                assert_true(parser.is_idle())
+
+
+@fieldwise_init
+struct _Rest(Copyable, Movable):
+    """Content of which a part is here, and why its rest is not skipped."""
+
+    var here: StaticString
+    var rest: StaticString
+    var why: StaticString
+
+
+def test_rest_that_is_too_much_or_broken_is_not_skipped() raises:
+    comptime HEAD = "POST / HTTP/1.1\r\nHost: h\r\n"
+    comptime CHUNKED = "Transfer-Encoding: chunked\r\n\r\n3\r\nab"
+    var rows = [
+        _Rest("Content-Length: 12\r\n\r\nab", "cdefghijkl", ""),
+        _Rest("Content-Length: 13\r\n\r\nab", "", "larger"),
+        _Rest(CHUNKED, "c\r\n9\r\ndefghijkl\r\n0\r\n\r\n", ""),
+        _Rest(CHUNKED, "c\r\na\r\ndefghijkl!", "larger"),
+        _Rest(CHUNKED, "c\r\nx", "chunk"),
+        _Rest(CHUNKED, "cd", "chunk"),
+        _Rest(CHUNKED, "c\r\n0\r\nA b\r\n\r\n", "colon"),
+    ]
+    for row in rows:
+        var body = _taken(HEAD, row.here)
+        var parser = RequestParser(16)
+        parser.skip_rest(body, 10)
+        parser.input.append(row.rest.as_bytes())
+        var told = String()
+        try:
+            _ = parser.advance(materialize[_LIMITS]())
+        except error:
+            told = String(error.rule.text())
+        if row.why == "":
+            assert_equal(told, "", row.rest)
+            assert_true(parser.is_idle(), row.rest)
+        else:
+            assert_true(row.why in told, String(row.rest, ": ", told))
+            assert_true(parser.is_skipping(), row.rest)
 
 
 def test_end_of_chunks_that_are_left_is_not_known() raises:

@@ -22,6 +22,7 @@ from flare.http.server.connection.request_body import (
     end_content,
     go_on_receiving,
     owes_continue,
+    skip_content,
     start_content,
     take_content,
 )
@@ -217,10 +218,7 @@ def finish_request(
         ) if is_sound else NextAction.CLOSE
     if unlikely(connection.request.content.__bool__()):
         # It went on until now, and all of the response has left.
-        if not end_content(connection, box[], state):
-            connection.ending.end(is_unread=True)
-            state.give_parser(box^)
-            return NextAction.SHUTDOWN
+        skip_content(connection, box[])
     var action = read_requests(connection, box[], state)
     put_back(connection, box^, state, action)
     if action == NextAction.WAIT and connection.backlog != Backlog.NONE:

@@ -254,6 +254,12 @@ def read_requests(
             if unlikely(progress == Progress.HEAD_READY):
                 progress = _begin_content(connection, parser, state)
         except error:
+            if parser.is_skipping():
+                # Its request is answered.
+                connection.ending.end(is_unread=True)
+                return NextAction.SHUTDOWN if deliver(
+                    connection, state
+                ) else NextAction.CLOSE
             if begins_http2(connection, parser, state):
                 return NextAction.YIELD
             var why = Refusal(error.status(), error.rule.text())

@@ -267,6 +267,17 @@ def _drain(
     return False
 
 
+def skip_content(mut connection: Connection, mut parser: RequestParser):
+    """Drops content that has gone on behind the head of a response of which all
+    is sent, up to its end, before the next request: the head did not tell of a
+    close (RFC 9112 section 9.6). With more than `DRAINED_LEN_MAX` octets the
+    connection ends."""
+    var box = connection.request.content.take()
+    connection.request.call.end_content(Refusal.ANSWERED)
+    connection.request.end_content()
+    parser.skip_rest(box[].body, DRAINED_LEN_MAX)
+
+
 def begins_both_ways(mut connection: Connection, body: Body) -> Bool:
     """Tells whether content goes on arriving for somebody after the head of a
     response, and takes note of that."""
@@ -365,6 +376,5 @@ def _end_both_ways(mut connection: Connection, mut state: WorkerState):
         connection.request.cancel()
         return
     var box = connection.request.parser.take()
-    if not end_content(connection, box[], state):
-        connection.ending.end(is_unread=True)
+    skip_content(connection, box[])
     connection.request.parser = box^
