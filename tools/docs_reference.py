@@ -23,6 +23,8 @@ DEFAULT_WIDTH = 40
 NUMBER = re.compile(r"\b(?:Int|UInt8|UInt16|Float64|Bool)\((-?[\w.]+)\)")
 LEFT_TO = re.compile(r"\bthe rest\s+is\s+as\s+for\s+`([\w.]+)`", re.IGNORECASE)
 RAISED = re.compile(r"\bEach raises `(\w+)` (if [^.]+)\.")
+# Summaries that say what is given, with its type.
+TELLING = [("Tells whether ", "Bool"), ("Counts ", "Int")]
 Node = dict[str, Any]
 
 
@@ -235,7 +237,7 @@ def completed(node: Node, found: dict[tuple[str, str], Node]) -> Node:
             others.setdefault(method["name"], method["overloads"][0])
         for alias in trait.get("aliases", []):
             others.setdefault(alias["name"], alias)
-    known = {method["name"]: method["overloads"][0] for method in node["functions"]}
+    known = {method["name"]: method["overloads"] for method in node["functions"]}
     last = {"args": spoken_of(spoken), "raisesDoc": raised_by_each(node)}
     methods = []
     for method in node["functions"]:
@@ -261,7 +263,7 @@ def spoken_of(methods: list[Node]) -> list[Node]:
 
 
 def said_elsewhere(
-    own: Node, known: dict[str, Node], found: dict[tuple[str, str], Node]
+    own: Node, known: dict[str, list[Node]], found: dict[tuple[str, str], Node]
 ) -> Iterator[Node]:
     """The method that a docstring leaves the rest to: of the same type, `known`, or
     of another, which is named before it."""
@@ -269,11 +271,11 @@ def said_elsewhere(
         return
     owner, _, name = match[1].rpartition(".")
     if not owner and name in known:
-        yield known[name]
+        yield from known[name]
     for (_, other), node in found.items():
         for method in node.get("functions", []) if owner and other == owner else []:
             if method["name"] == name:
-                yield method["overloads"][0]
+                yield from method["overloads"]
 
 
 def raised_by_each(node: Node) -> str:
@@ -312,6 +314,11 @@ def is_complete(node: Node) -> bool:
     parts = node.get("args", []) + node.get("parameters", [])
     returns = node.get("returns")
     gives = bool(returns) and node["name"] != "__init__" and returns["type"] != "None"
+    if gives and any(
+        returns["type"] == type and flat(node.get("summary") or "").startswith(words)
+        for words, type in TELLING
+    ):
+        gives = False
     return (
         bool(node.get("summary"))
         and all(part.get("description") for part in parts if part["name"] != "self")

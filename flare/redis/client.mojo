@@ -58,9 +58,6 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
         Args:
             config: Where to, as whom, how long.
             context: What was made of the configuration's `tls`.
-
-        Raises:
-            RedisError: If a value of it cannot work (`BAD_ARGUMENT`).
         """
         self._link = RedisLink(config^, context)
         self._command = Command()
@@ -87,17 +84,7 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
 
     @staticmethod
     def connect(var config: RedisConfig) raises RedisError -> Self:
-        """Connects to a server.
-
-        Args:
-            config: Where to, as whom, how long.
-
-        Returns:
-            The client, connected and logged in.
-
-        Raises:
-            RedisError: If there is no connection, or the login is refused.
-        """
+        """Connects to a server."""
         var client = Self(config^)
         client._link.open()
         return client^
@@ -177,9 +164,6 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
     ) raises RedisError -> Optional[Reply[ImmOrigin(origin_of(self))]]:
         """Has all commands of a pipeline carried out with no other in between
         (MULTI, EXEC).
-
-        Args:
-            pipe: The commands.
 
         Returns:
             Their replies in order, lent until the next command; None if a key

@@ -630,11 +630,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         return len(self._slots.nodes)
 
     def redirection_count(self) -> Int:
-        """Counts the times that a node sent a command to another.
-
-        Returns:
-            How many.
-        """
+        """Counts the times that a node sent a command to another."""
         return self._redirection_count
 
     def close(mut self):

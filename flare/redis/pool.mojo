@@ -215,19 +215,11 @@ struct RedisPool(Copyable, Movable):
         client[].close()
 
     def lent_count(self) -> Int:
-        """Counts the clients that are lent.
-
-        Returns:
-            How many.
-        """
+        """Counts the clients that are lent."""
         return self._shelf.lock()[].lent_count
 
     def idle_count(self) -> Int:
-        """Counts the connections that wait for work.
-
-        Returns:
-            How many.
-        """
+        """Counts the connections that wait for work."""
         return len(self._shelf.lock()[].idle)
 
     def close(self):

@@ -69,10 +69,6 @@ struct StreamBatch(Copyable, Movable):
     def __init__(out self, key: Reply[_], entries: Reply[_]) raises RedisError:
         """Copies entries.
 
-        Args:
-            key: The stream.
-            entries: Its entries.
-
         Raises:
             RedisError: If they are none.
         """
@@ -113,12 +109,12 @@ struct ClaimedEntries(Copyable, Movable):
 
 
 trait StreamCommands(RedisCommands):
-    """The commands of streams."""
+    """The commands of streams. Each raises `RedisError` if it fails."""
 
     def xadd(
         mut self, key: StringSpan, *pairs: RedisArg, max_len: Int = 0
     ) raises RedisError -> String:
-        """Appends an entry (XADD).
+        """Appends an entry (XADD); a stream that is not there is made.
 
         Args:
             key: The stream; made if it is not there.
@@ -127,9 +123,6 @@ trait StreamCommands(RedisCommands):
 
         Returns:
             The id that the server has made.
-
-        Raises:
-            RedisError: If it fails.
         """
         ref room = self._next()
         room.begin["XADD"](2 + len(pairs) + (3 if max_len > 0 else 0))
@@ -144,20 +137,8 @@ trait StreamCommands(RedisCommands):
         return String(self._run().text())
 
     def xlen(mut self, key: StringSpan) raises RedisError -> Int:
-        """Counts the entries of a stream (XLEN).
-
-        Args:
-            key: The stream.
-
-        Returns:
-            How many there are.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin_read["XLEN"](1)
-        room.key(key)
+        """Counts the entries of a stream (XLEN)."""
+        _ = self._read_at["XLEN"](key)
         return self._run().integer()
 
     def xrange(
@@ -177,13 +158,8 @@ trait StreamCommands(RedisCommands):
 
         Returns:
             The entries, oldest first.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin_read["XRANGE"](5)
-        room.key(key)
+        ref room = self._read_at["XRANGE"](key, 4)
         room.add(start)
         room.add(end)
         room.add_literal["COUNT"]()
@@ -206,9 +182,6 @@ trait StreamCommands(RedisCommands):
 
         Returns:
             The streams that have something new; none if the time is over.
-
-        Raises:
-            RedisError: If it fails.
         """
         ref room = self._next()
         room.begin_read["XREAD"](
@@ -301,9 +274,6 @@ trait StreamCommands(RedisCommands):
 
         Returns:
             How many were waiting for it.
-
-        Raises:
-            RedisError: If it fails.
         """
         ref room = self._next()
         room.begin["XACK"](2 + len(ids))
@@ -334,13 +304,8 @@ trait StreamCommands(RedisCommands):
 
         Returns:
             The entries, which are to be confirmed.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin["XAUTOCLAIM"](5)
-        room.key(key)
+        ref room = self._write_at["XAUTOCLAIM"](key, 4)
         room.add(group)
         room.add(consumer)
         room.add_number(idle_ms)

@@ -24,6 +24,8 @@ nothing by itself.
 struct RedisMessage[o: ImmOrigin](ImplicitlyCopyable):
     """A message of a channel, lent until the next call of its subscriber.
 
+    Each raises `RedisError` if what it gives is no UTF-8 (`NOT_TEXT`).
+
     Parameters:
         o: The subscriber's origin.
     """
@@ -37,9 +39,6 @@ struct RedisMessage[o: ImmOrigin](ImplicitlyCopyable):
 
         Returns:
             The channel.
-
-        Raises:
-            RedisError: If it is no UTF-8.
         """
         return self._reply[self._first].text()
 
@@ -48,9 +47,6 @@ struct RedisMessage[o: ImmOrigin](ImplicitlyCopyable):
 
         Returns:
             The pattern; the channel if it was subscribed to by its name.
-
-        Raises:
-            RedisError: If it is no UTF-8.
         """
         return self._reply[1].text()
 
@@ -59,9 +55,6 @@ struct RedisMessage[o: ImmOrigin](ImplicitlyCopyable):
 
         Returns:
             The message.
-
-        Raises:
-            RedisError: If it is no UTF-8 (`NOT_TEXT`).
         """
         return self._reply[self._first + 1].text()
 
@@ -90,6 +83,8 @@ struct RedisSubscriber(Movable):
     Redis keeps no messages: what is sent while the connection is lost is gone.
     The subscriber connects again and says so in `gap_count`. For messages that
     must not be lost, use a stream.
+
+    Each raises `RedisError` if the connection fails.
     """
 
     var _link: RedisLink
@@ -150,13 +145,11 @@ struct RedisSubscriber(Movable):
         self._tell(command, len(channels))
 
     def psubscribe(mut self, *patterns: String) raises RedisError:
-        """Listens to all channels that match patterns.
+        """Listens to all channels that match patterns; the rest is as for
+        `subscribe`.
 
         Args:
             patterns: The patterns, such as `news.*`, at least one.
-
-        Raises:
-            RedisError: As for `subscribe`.
         """
         for index in range(len(patterns)):
             if patterns[index] not in self._patterns:
@@ -172,9 +165,6 @@ struct RedisSubscriber(Movable):
 
         Args:
             channel: The channel.
-
-        Raises:
-            RedisError: If the connection fails.
         """
         _drop(self._channels, channel)
         if self._link.connection.is_open():
@@ -188,9 +178,6 @@ struct RedisSubscriber(Movable):
 
         Args:
             pattern: The pattern.
-
-        Raises:
-            RedisError: If the connection fails.
         """
         _drop(self._patterns, pattern)
         if self._link.connection.is_open():
@@ -241,11 +228,7 @@ struct RedisSubscriber(Movable):
         return self._gap_count
 
     def is_connected(self) -> Bool:
-        """Tells whether there is a connection, as far as this side knows.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether there is a connection, as far as this side knows."""
         return self._link.connection.is_open()
 
     def check_connection(mut self):

@@ -239,6 +239,20 @@ def test_a_type_says_what_all_of_its_methods_raise():
     assert told["raisesDoc"] == "Error: If it is locked."
 
 
+@pytest.mark.parametrize(
+    "summary, type, is_enough",
+    [
+        ("Tells whether it is open.", "Bool", True),
+        ("Counts what is in it.", "Int", True),
+        ("Tells whether it is open.", "Optional[Bool]", False),
+        ("Opens it.", "Bool", False),
+    ],
+)
+def test_a_summary_may_say_what_is_given(summary, type, is_enough):
+    node = overload("open", summary=summary, returns={"type": type})
+    assert docs_reference.is_complete(node) == is_enough
+
+
 def test_a_trait_says_what_a_member_for_the_compiler_is():
     node = struct(aliases=[{"name": "Key", "summary": "", "description": ""}], parentTraits=[OF_TRAIT])
     assert docs_reference.completed(node, FOUND)["aliases"][0]["summary"] == "The key's type."

@@ -62,9 +62,6 @@ struct GrpcChannel(ImplicitlyCopyable):
         Args:
             addresses: As for one; 1 to 1,024.
             config: Times, limits, and how methods are called.
-
-        Raises:
-            GrpcStatus: `INVALID_ARGUMENT` if that cannot work.
         """
         self._core = ArcPointer(ChannelCore(addresses, config^))
 
@@ -138,13 +135,7 @@ struct GrpcChannel(ImplicitlyCopyable):
         """Calls a method that streams its answers.
 
         Parameters:
-            Req: What is sent.
             Resp: The type of the answers.
-
-        Args:
-            path: Such as `/pkg.Service/Method`.
-            request: The message.
-            options: What the caller says.
 
         Returns:
             The call, to be read.
@@ -163,14 +154,6 @@ struct GrpcChannel(ImplicitlyCopyable):
         """Calls a method that is sent a stream, and gives one answer: `send`,
         then `reply`.
 
-        Parameters:
-            Req: What is sent.
-            Resp: The answer's type.
-
-        Args:
-            path: Such as `/pkg.Service/Method`.
-            options: What the caller says.
-
         Returns:
             The call.
         """
@@ -188,12 +171,7 @@ struct GrpcChannel(ImplicitlyCopyable):
         """Calls a method that streams both ways.
 
         Parameters:
-            Req: What is sent.
             Resp: What comes.
-
-        Args:
-            path: Such as `/pkg.Service/Method`.
-            options: What the caller says.
 
         Returns:
             The call.

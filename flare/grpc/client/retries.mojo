@@ -26,7 +26,7 @@ struct GrpcRetryPolicy(Copyable, Movable):
     """
 
     var max_attempts: Int
-    """Most attempts, the first one included; more than 5 count as 5."""
+    """Most attempts, the first one included: 2 or more; more than 5 count as 5."""
     var initial_backoff_ms: Int
     """The longest first pause, in milliseconds. Default 100 ms."""
     var max_backoff_ms: Int
@@ -34,7 +34,7 @@ struct GrpcRetryPolicy(Copyable, Movable):
     var backoff_multiplier: Float64
     """How much longer each pause may be than the one before. Default 2."""
     var retryable_codes: List[GrpcCode]
-    """What is worth another attempt; not OK."""
+    """What is worth another attempt, such as `GrpcCode.UNAVAILABLE`; not OK."""
 
     def __init__(
         out self,
@@ -45,16 +45,7 @@ struct GrpcRetryPolicy(Copyable, Movable):
         max_backoff_ms: Int = 1_000,
         backoff_multiplier: Float64 = 2.0,
     ):
-        """Makes a policy.
-
-        Args:
-            max_attempts: Most attempts; 2 or more.
-            retryable_codes: What is worth another attempt, such as
-                `GrpcCode.UNAVAILABLE`.
-            initial_backoff_ms: The longest first pause.
-            max_backoff_ms: The longest pause.
-            backoff_multiplier: How much longer each pause may be.
-        """
+        """Makes a policy."""
         self.max_attempts = max_attempts
         self.retryable_codes = retryable_codes^
         self.initial_backoff_ms = initial_backoff_ms

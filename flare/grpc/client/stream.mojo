@@ -58,15 +58,8 @@ struct ChannelStream[Req: Message, Resp: Message](Movable):
         self.call = call^
 
     def send(mut self, message: Self.Req) -> Bool:
-        """Sends a message, and waits until the connection has taken it.
-
-        Args:
-            message: The message.
-
-        Returns:
-            True if it is on its way; False if the call is over, and `next` says
-            why.
-        """
+        """Sends a message, and waits until the connection has taken it; the
+        rest is as for `ChannelCall.send`."""
         return send_message(self.call, message)
 
     def finish_sending(mut self):
@@ -119,10 +112,7 @@ struct ChannelStream[Req: Message, Resp: Message](Movable):
 
     def status(mut self) -> GrpcStatus:
         """Waits until the call is over; messages that still come are dropped.
-
-        Returns:
-            How it has ended.
-        """
+        The rest is as for `ChannelCall.status`."""
         return self.call.status()
 
     def cancel(mut self):

@@ -109,12 +109,8 @@ struct OpenResponse(Readable):
         var request: PreparedRequest,
         var source: Optional[UploadSource],
     ) raises ClientError:
-        """Sends a request, and waits for the head of its final response.
-
-        Args:
-            state: The client.
-            request: The request, whose `content_use` is lent.
-            source: Its streamed content, if it has some.
+        """Sends a request, and waits for the head of its final response; the
+        rest is as for `OpenRequest.__init__`.
 
         Raises:
             ClientError: If it fails for good.
@@ -150,31 +146,18 @@ struct OpenResponse(Readable):
         )
 
     def story(self) -> ResponseStory:
-        """Tells how it came to the response.
-
-        Returns:
-            How often the request was sent, and why not again.
-        """
+        """Tells how it came to the response; the rest is as for
+        `ClientResponse.story`."""
         return self._story.copy()
 
     def history(self) -> List[RedirectStep]:
-        """Tells which redirections led to the response.
-
-            for step in client.get("/old").history():
-                print(step.status, step.url)
-
-        Returns:
-            Each with its status and the URL that answered so, the first one
-            first; at most 32.
-        """
+        """Tells which redirections led to it; the rest is as for
+        `ClientResponse.history`."""
         return self._story.history.copy()
 
     def ok(self) -> Bool:
-        """Tells whether the request succeeded.
-
-        Returns:
-            True for a status below 400.
-        """
+        """Tells whether the request succeeded; the rest is as for
+        `ClientResponse.ok`."""
         return self.status < 400
 
     def raise_for_status(self) raises ClientError:
@@ -218,11 +201,8 @@ struct OpenResponse(Readable):
         return call._received_len
 
     def is_complete(self) -> Bool:
-        """Tells whether the end of the content was read.
-
-        Returns:
-            True if there is nothing more, and `trailers` are there.
-        """
+        """Tells whether the end of the content was read; the rest is as for
+        `OpenRequest.is_complete`."""
         return self._call.is_complete()
 
     def _note_end(mut self):
@@ -231,13 +211,8 @@ struct OpenResponse(Readable):
             swap(self.trailers, self._call.trailers)
 
     def read(mut self, room: MutSpan[UInt8, _]) raises ClientError -> Int:
-        """Reads what is there, waiting for the first octet.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            How many octets were read; 0 at the end.
+        """Reads what is there, waiting for the first octet; the rest is as for
+        `OpenRequest.read`.
 
         Raises:
             ClientError: If the content cannot be had: the connection fails or
@@ -399,9 +374,6 @@ struct OpenResponse(Readable):
 
         Parameters:
             T: The struct, as for `read_json`.
-
-        Args:
-            limit: Longest line in bytes.
 
         Returns:
             The struct; nothing at the end. Empty lines are passed over.

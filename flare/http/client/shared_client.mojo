@@ -82,7 +82,6 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
     """
 
     comptime Failure = ClientError
-    """What is raised when there is no response."""
     var _shared: ArcPointer[_Shared]
 
     def __init__(
@@ -93,7 +92,8 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         *,
         limits: ConnectionLimits = ConnectionLimits(),
     ) raises ClientError:
-        """Makes a client without connections.
+        """Makes a client without connections; the rest is as for
+        `HttpClient.__init__`.
 
         Args:
             base_url: What URLs without a scheme are appended to.
@@ -101,10 +101,6 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
                 they are only sent to its origin.
             config: Times, limits and habits of each request.
             limits: How many connections there may be, and who waits.
-
-        Raises:
-            ClientError: If the base URL is none, or the configuration or the
-                credentials cannot work.
         """
         check_problem(config.problem())
         check_problem(limits.problem())
@@ -119,13 +115,8 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
     ) raises ClientError -> Self:
         """Keeps cookies from now on (RFC 6265), for all threads together.
 
-        Call it before the client is used.
-
-        Args:
-            jar: Cookies to begin with.
-
-        Returns:
-            The same client.
+        Call it before the client is used; the rest is as for
+        `HttpClient.with_cookies`.
 
         Raises:
             ClientError: If the system has no more locks.
@@ -137,11 +128,8 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         return self^
 
     def cookies(self) -> CookieJar:
-        """Copies the cookies that are kept.
-
-        Returns:
-            The cookies; none if none are kept.
-        """
+        """Copies the cookies that are kept; the rest is as for
+        `HttpClient.cookies`."""
         ref jar = self._shared[].parts.jar
         return jar.value().snapshot() if jar else CookieJar()
 
@@ -160,17 +148,6 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
     def send(
         mut self, var request: ClientRequest
     ) raises ClientError -> ClientResponse:
-        """Sends a request.
-
-        Args:
-            request: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none.
-        """
         var source = NoStream()
         var sink = NoStream()
         var nobody = NoProgress()
@@ -270,11 +247,7 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         return self._shared is other._shared
 
     def is_last(self) -> Bool:
-        """Tells whether there is no other copy.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether there is no other copy."""
         return self._shared.count() == 1
 
     def _take_state(self) -> ArcPointer[ClientState]:

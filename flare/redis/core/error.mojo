@@ -236,12 +236,7 @@ struct RedisError(Copyable, Movable, Writable):
     """True if all of the command had left, or may have."""
 
     def __init__(out self, kind: RedisErrorKind, var message: String):
-        """Makes an error.
-
-        Args:
-            kind: What went wrong.
-            message: The cause in words.
-        """
+        """Makes an error."""
         self.kind = kind
         self.message = message^
         self.server = String()

@@ -103,11 +103,7 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
         self._field += auth.password
 
     def __bool__(self) -> Bool:
-        """Tells whether there are credentials.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether there are credentials."""
         return self._field.byte_length() > 0
 
     def check(self) raises ClientError:

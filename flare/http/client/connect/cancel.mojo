@@ -69,11 +69,7 @@ struct CancelToken(CancelWatcher):
             self._state[].bell.wake()
 
     def is_cancelled(self) -> Bool:
-        """Tells whether `cancel` was called.
-
-        Returns:
-            True from then on.
-        """
+        """Tells whether `cancel` was called."""
         return self._state[].flag.load[ordering=Ordering.ACQUIRE]() != 0
 
     def fd(self) -> Int32:

@@ -70,11 +70,7 @@ struct ConnectionInfo(Copyable, Movable):
     var _certificate: Optional[ArcPointer[HeldCertificate]]
 
     def __init__(out self, times: ConnectTimes):
-        """Begins with nothing known.
-
-        Args:
-            times: How long it took to open the connection.
-        """
+        """Begins with nothing known but how long it took to open it."""
         self.remote = None
         self.local = None
         self.tls_version = String()

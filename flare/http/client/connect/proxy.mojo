@@ -181,12 +181,7 @@ struct ProxySettings(Copyable, Defaultable, Movable):
         self = Self(proxy.copy(), NoProxy())
 
     def __init__(out self, var proxy: Proxy, exceptions: NoProxy):
-        """Sends requests through one proxy, with exceptions.
-
-        Args:
-            proxy: The proxy.
-            exceptions: Hosts that are reached without it.
-        """
+        """Sends requests through one proxy, with exceptions."""
         self.http = proxy.copy()
         self.https = proxy^
         self.exceptions = exceptions.copy()
@@ -341,11 +336,7 @@ struct NoProxy(Copyable, Defaultable, Movable):
 
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Reads a literal list.
-
-        Args:
-            text: The list.
-        """
+        """Reads a literal list."""
         self = Self(StringSpan(text))
 
     def covers(self, host: StringSpan, port: UInt16) -> Bool:

@@ -37,14 +37,7 @@ struct ConnectionLimits(ImplicitlyCopyable):
         queue_timeout_ms: Int = 10_000,
         max_waiting: Int = 1_024,
     ):
-        """Sets the limits.
-
-        Args:
-            max_connections: Most connections open at once.
-            max_per_host: Most of them to one host.
-            queue_timeout_ms: Longest wait for one; -1 for no limit of its own.
-            max_waiting: Most requests that wait at once.
-        """
+        """Sets the limits."""
         self.max_connections = max_connections
         self.max_per_host = max_per_host
         self.queue_timeout_ms = queue_timeout_ms

@@ -79,13 +79,7 @@ struct ClientRequest(Copyable, Movable):
         var url: String,
         var body: RequestBody = RequestBody(),
     ):
-        """Makes a request.
-
-        Args:
-            method: The method, such as `GET`.
-            url: Where to.
-            body: The content.
-        """
+        """Makes a request."""
         self.method = method^
         self.url = url^
         self.headers = HeaderMap()
@@ -241,12 +235,7 @@ struct RequestBody(Copyable, Defaultable, Movable):
         self.is_given = False
 
     def __init__(out self, var content: Body, var content_type: String):
-        """Takes content of any kind.
-
-        Args:
-            content: The octets.
-            content_type: The media type.
-        """
+        """Takes content of any kind."""
         self.content = content^
         self._parts = None
         self.content_type = content_type^
@@ -263,20 +252,12 @@ struct RequestBody(Copyable, Defaultable, Movable):
 
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Takes literal JSON text; it is not checked.
-
-        Args:
-            text: The text.
-        """
+        """Takes literal JSON text; it is not checked."""
         self = Self(Body(text), String(APPLICATION_JSON))
 
     @implicit
     def __init__(out self, text: StringSpan):
-        """Copies JSON text; it is not checked.
-
-        Args:
-            text: The text.
-        """
+        """Copies JSON text; it is not checked."""
         self = Self(Body(String(text)), String(APPLICATION_JSON))
 
     @implicit
@@ -299,11 +280,7 @@ struct RequestBody(Copyable, Defaultable, Movable):
 
     @implicit
     def __init__(out self, var form: MultipartForm):
-        """Takes a form with files.
-
-        Args:
-            form: The form.
-        """
+        """Takes a form with files."""
         var content_type = form.content_type()
         self = Self(Body(), content_type^)
         self._parts = ArcPointer(form^.finish())
@@ -314,11 +291,7 @@ struct RequestBody(Copyable, Defaultable, Movable):
         return
 
     def content_len(self) -> Int:
-        """Counts the octets of content, those in files included.
-
-        Returns:
-            Bytes.
-        """
+        """Counts the octets of content, those in files included."""
         if self._parts:
             return len(self._parts.value()[])
         return len(self.content)

@@ -61,11 +61,7 @@ struct ClientResponse(Movable):
     var _story: Optional[ArcPointer[ResponseStory]]
 
     def __init__(out self, var url: Url):
-        """Makes a response, to be filled.
-
-        Args:
-            url: The URL that answers.
-        """
+        """Makes a response, to be filled."""
         self.status = 0
         self.reason = String()
         self.version = Version.HTTP_1_1
@@ -241,20 +237,12 @@ struct SendResult(Movable):
     """Why there is none."""
 
     def __init__(out self, var response: ClientResponse):
-        """Takes a response.
-
-        Args:
-            response: The response.
-        """
+        """Takes a response."""
         self.response = response^
         self.error = None
 
     def __init__(out self, var error: ClientError):
-        """Takes an error.
-
-        Args:
-            error: The error.
-        """
+        """Takes an error."""
         self.response = None
         self.error = error^
 

@@ -132,15 +132,9 @@ struct RetryPolicy(Copyable, Movable):
         jitter: Optional[JitterSource] = None,
     ):
         """Makes a policy: 429, 502, 503, 504 and all failures that may pass are
-        repeated, with pauses of up to 200 ms, 400 ms and so on.
-
-        Args:
-            max_attempts: Most times that a request is sent.
-            budget: How many repetitions all requests have together; by default
-                the policy has one for itself, and its copies.
-            jitter: Where the random part of pauses comes from; by default, one
-                that begins with random octets of the system.
-        """
+        repeated, with pauses of up to 200 ms, 400 ms and so on. Unless they are
+        given, it has a budget of its own, and a source of jitter that begins
+        with random octets of the system."""
         self.max_attempts = max_attempts
         self.base_pause_ms = 200
         self.max_pause_ms = 5_000
