@@ -23,8 +23,10 @@ DEFAULT_WIDTH = 40
 NUMBER = re.compile(r"\b(?:Int|UInt8|UInt16|Float64|Bool)\((-?[\w.]+)\)")
 LEFT_TO = re.compile(r"\bthe rest\s+is\s+as\s+for\s+`([\w.]+)`", re.IGNORECASE)
 RAISED = re.compile(r"\bEach raises `(\w+)` (if [^.]+)\.")
-# Summaries that say what is given, with its type.
-TELLING = [("Tells whether ", "Bool"), ("Counts ", "Int")]
+# Summaries that say what is given.
+TELLING = re.compile(
+    r"(Tells|Counts|Gives|Lends|Names|Copies|Finds|Reads|Takes) |[^.]*[;,] (and )?gives "
+)
 Node = dict[str, Any]
 
 
@@ -314,11 +316,7 @@ def is_complete(node: Node) -> bool:
     parts = node.get("args", []) + node.get("parameters", [])
     returns = node.get("returns")
     gives = bool(returns) and node["name"] != "__init__" and returns["type"] != "None"
-    if gives and any(
-        returns["type"] == type and flat(node.get("summary") or "").startswith(words)
-        for words, type in TELLING
-    ):
-        gives = False
+    gives = gives and not TELLING.match(flat(node.get("summary") or ""))
     return (
         bool(node.get("summary"))
         and all(part.get("description") for part in parts if part["name"] != "self")

@@ -622,11 +622,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 _ = self._nodes.pop(index)
 
     def node_count(self) -> Int:
-        """Counts the masters that are known.
-
-        Returns:
-            How many; 0 before the first command.
-        """
+        """Counts the masters that are known; 0 before the first command."""
         return len(self._slots.nodes)
 
     def redirection_count(self) -> Int:

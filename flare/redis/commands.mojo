@@ -208,13 +208,10 @@ trait RedisCommands(Deinitable, Movable):
     # Values.
 
     def get(mut self, key: StringSpan) raises RedisError -> Optional[String]:
-        """Reads a value (GET).
+        """Reads a value (GET); None if there is no such key.
 
         Args:
             key: The key.
-
-        Returns:
-            The value; None if there is no such key.
 
         Raises:
             RedisError: If it fails, or the value is no UTF-8 (`NOT_TEXT`).
@@ -225,11 +222,7 @@ trait RedisCommands(Deinitable, Movable):
     def get_octets(
         mut self, key: StringSpan
     ) raises RedisError -> Optional[List[UInt8]]:
-        """Reads a value of any octets (GET).
-
-        Returns:
-            The value; None if there is no such key.
-        """
+        """Reads a value of any octets (GET); None if there is no such key."""
         _ = self._read_at["GET"](key)
         var reply = self._run()
         if reply.is_null():
@@ -241,7 +234,6 @@ trait RedisCommands(Deinitable, Movable):
         """Writes a value, which does not expire (SET).
 
         Args:
-            key: The key.
             value: The value.
         """
         self.set(key, value.as_bytes())
@@ -258,8 +250,6 @@ trait RedisCommands(Deinitable, Movable):
         """Writes a value that expires (SET with PX).
 
         Args:
-            key: The key.
-            value: The value.
             expire_ms: After how many milliseconds it is gone; more than 0.
         """
         ref room = self._write_at["SET"](key, 3)
@@ -271,15 +261,11 @@ trait RedisCommands(Deinitable, Movable):
     def set_if_absent(
         mut self, key: StringSpan, value: StringSpan, *, expire_ms: Int = 0
     ) raises RedisError -> Bool:
-        """Writes a value if there is none (SET with NX).
+        """Writes a value if there is none (SET with NX), and gives False if
+        there is one, which stays.
 
         Args:
-            key: The key.
-            value: The value.
             expire_ms: After how many milliseconds it is gone; 0 for never.
-
-        Returns:
-            False if there is one, which stays.
         """
         ref room = self._next()
         room.begin["SET"](3 if expire_ms == 0 else 5)
@@ -294,25 +280,18 @@ trait RedisCommands(Deinitable, Movable):
     def getdel(
         mut self, key: StringSpan
     ) raises RedisError -> Optional[RedisValue]:
-        """Reads a value and removes it (GETDEL).
-
-        Returns:
-            The value; None if there is no such key.
-        """
+        """Reads a value and removes it (GETDEL); None if there is no such key."""
         _ = self._write_at["GETDEL"](key)
         return value_or_none(self._run())
 
     def mget(
         mut self, keys: List[String]
     ) raises RedisError -> List[Optional[String]]:
-        """Reads values (MGET).
+        """Reads values (MGET), in the order of the keys; None for those that
+        are not there.
 
         Args:
             keys: The keys, at least one; in a cluster all of one slot.
-
-        Returns:
-            The values, in the order of the keys; None for those that are not
-            there.
         """
         ref room = self._next()
         room.begin_read["MGET"](len(keys))
@@ -323,14 +302,11 @@ trait RedisCommands(Deinitable, Movable):
         return values^
 
     def incr(mut self, key: StringSpan, by: Int = 1) raises RedisError -> Int:
-        """Adds to a number (INCRBY).
+        """Adds to a number (INCRBY), and gives what it is then.
 
         Args:
             key: The key; a missing one counts as 0.
             by: How much; may be negative.
-
-        Returns:
-            The number afterwards.
         """
         ref room = self._write_at["INCRBY"](key, 1)
         room.add_number(by)
@@ -339,11 +315,7 @@ trait RedisCommands(Deinitable, Movable):
     # Keys.
 
     def delete(mut self, *keys: String) raises RedisError -> Int:
-        """Removes keys (DEL).
-
-        Returns:
-            How many there were.
-        """
+        """Removes keys (DEL), and gives how many there were."""
         ref room = self._next()
         room.begin["DEL"](len(keys))
         for index in range(len(keys)):
@@ -358,25 +330,18 @@ trait RedisCommands(Deinitable, Movable):
     def expire_ms(
         mut self, key: StringSpan, time_ms: Int
     ) raises RedisError -> Bool:
-        """Lets a key expire (PEXPIRE).
+        """Lets a key expire (PEXPIRE), and gives False if there is none.
 
         Args:
-            key: The key.
             time_ms: After how many milliseconds it is gone.
-
-        Returns:
-            False if there is no such key.
         """
         ref room = self._write_at["PEXPIRE"](key, 1)
         room.add_number(time_ms)
         return self._run().boolean()
 
     def ttl_ms(mut self, key: StringSpan) raises RedisError -> Optional[Int]:
-        """Tells how long a key is yet there (PTTL).
-
-        Returns:
-            Milliseconds; None if there is no such key, or it never expires.
-        """
+        """Tells how many milliseconds a key is yet there (PTTL); None if there
+        is no such key, or it never expires."""
         _ = self._read_at["PTTL"](key)
         var left_ms = self._run().integer()
         if left_ms < 0:
@@ -390,15 +355,13 @@ trait RedisCommands(Deinitable, Movable):
         pattern: StringSpan = "*",
         count: Int = 100,
     ) raises RedisError -> ScanPage:
-        """Reads some of the keys (SCAN), of one node of a cluster.
+        """Reads some of the keys (SCAN), of one node of a cluster, and where to
+        go on.
 
         Args:
             cursor: 0 at first, then what the page before says.
             pattern: A pattern of keys.
             count: About how many are looked at.
-
-        Returns:
-            Keys, and where to go on.
         """
         ref room = self._next()
         room.begin_read["SCAN"](5)
@@ -416,28 +379,21 @@ trait RedisCommands(Deinitable, Movable):
     def hset(
         mut self, key: StringSpan, *pairs: RedisArg
     ) raises RedisError -> Int:
-        """Writes fields of a hash (HSET).
+        """Writes fields of a hash (HSET), and gives how many of them are new.
 
         Args:
-            key: The key.
             pairs: Field and value in turn.
-
-        Returns:
-            How many of the fields are new.
         """
         return self._write_all["HSET"](key, *pairs)
 
     def hget(
         mut self, key: StringSpan, field: StringSpan
     ) raises RedisError -> Optional[String]:
-        """Reads a field of a hash (HGET).
+        """Reads a field of a hash (HGET); None if there is no such key or
+        field.
 
         Args:
-            key: The key.
             field: The field.
-
-        Returns:
-            The value; None if there is no such key or field.
         """
         ref room = self._read_at["HGET"](key, 1)
         room.add(field)
@@ -446,11 +402,8 @@ trait RedisCommands(Deinitable, Movable):
     def hgetall(
         mut self, key: StringSpan
     ) raises RedisError -> Dict[String, String]:
-        """Reads all fields of a hash (HGETALL).
-
-        Returns:
-            The values by field; empty if there is no such key.
-        """
+        """Reads all values of a hash by field (HGETALL); none if there is no
+        such key."""
         _ = self._read_at["HGETALL"](key)
         var fields = Dict[String, String]()
         var reply = self._run()
@@ -463,11 +416,7 @@ trait RedisCommands(Deinitable, Movable):
     def hdel(
         mut self, key: StringSpan, field: StringSpan
     ) raises RedisError -> Bool:
-        """Removes a field of a hash (HDEL).
-
-        Returns:
-            False if there was none.
-        """
+        """Removes a field of a hash (HDEL), and gives False if there was none."""
         ref room = self._write_at["HDEL"](key, 1)
         room.add(field)
         return self._run().boolean()
@@ -477,40 +426,32 @@ trait RedisCommands(Deinitable, Movable):
     def lpush(
         mut self, key: StringSpan, *values: RedisArg
     ) raises RedisError -> Int:
-        """Puts elements in front of a list, one after the other (LPUSH).
+        """Puts elements in front of a list, one after the other (LPUSH), and
+        gives how many are in it now.
 
         Args:
-            key: The key.
             values: The elements, at least one.
-
-        Returns:
-            How many are in the list now.
         """
         return self._write_all["LPUSH"](key, *values)
 
     def rpush(
         mut self, key: StringSpan, *values: RedisArg
     ) raises RedisError -> Int:
-        """Puts elements at the end of a list (RPUSH); the rest is as for
-        `lpush`."""
+        """Puts elements at the end of a list (RPUSH), and gives how many are in
+        it now."""
         return self._write_all["RPUSH"](key, *values)
 
     def lpop(
         mut self, key: StringSpan
     ) raises RedisError -> Optional[RedisValue]:
-        """Takes the first element of a list (LPOP).
-
-        Returns:
-            The element; None if there is none.
-        """
+        """Takes the first element of a list (LPOP); None if there is none."""
         _ = self._write_at["LPOP"](key)
         return value_or_none(self._run())
 
     def rpop(
         mut self, key: StringSpan
     ) raises RedisError -> Optional[RedisValue]:
-        """Takes the last element of a list (RPOP); the rest is as for `lpop`.
-        """
+        """Takes the last element of a list (RPOP); None if there is none."""
         _ = self._write_at["RPOP"](key)
         return value_or_none(self._run())
 
@@ -518,14 +459,11 @@ trait RedisCommands(Deinitable, Movable):
         mut self, keys: List[String], *, wait_ms: Int
     ) raises RedisError -> Optional[PoppedItem]:
         """Takes the first element of one of some lists, and waits for it
-        (BLPOP).
+        (BLPOP); None if the time is over.
 
         Args:
             keys: The lists, at least one.
             wait_ms: How long; more than 0. The time for the command is on top.
-
-        Returns:
-            The element; None if the time is over.
         """
         ref room = self._next()
         room.begin["BLPOP"](1 + len(keys))
@@ -558,12 +496,8 @@ trait RedisCommands(Deinitable, Movable):
         """Reads elements of a list (LRANGE).
 
         Args:
-            key: The key.
             start: The first, from 0; negative from the end.
             stop: The last, itself included.
-
-        Returns:
-            The elements.
         """
         ref room = self._read_at["LRANGE"](key, 2)
         room.add_number(start)
@@ -575,33 +509,21 @@ trait RedisCommands(Deinitable, Movable):
     def sadd(
         mut self, key: StringSpan, *members: RedisArg
     ) raises RedisError -> Int:
-        """Puts members into a set (SADD).
+        """Puts members into a set (SADD), and gives how many are new.
 
         Args:
-            key: The key.
             members: The members, at least one.
-
-        Returns:
-            How many are new.
         """
         return self._write_all["SADD"](key, *members)
 
     def srem(
         mut self, key: StringSpan, *members: RedisArg
     ) raises RedisError -> Int:
-        """Takes members out of a set (SREM).
-
-        Returns:
-            How many there were.
-        """
+        """Takes members out of a set (SREM), and gives how many there were."""
         return self._write_all["SREM"](key, *members)
 
     def smembers(mut self, key: StringSpan) raises RedisError -> List[String]:
-        """Reads all members of a set (SMEMBERS).
-
-        Returns:
-            The members, in no order.
-        """
+        """Reads all members of a set (SMEMBERS), in no order."""
         _ = self._read_at["SMEMBERS"](key)
         return texts(self._run())
 
@@ -618,15 +540,12 @@ trait RedisCommands(Deinitable, Movable):
     def zadd(
         mut self, key: StringSpan, score: Float64, member: StringSpan
     ) raises RedisError -> Bool:
-        """Puts a member into a sorted set, or moves it (ZADD).
+        """Puts a member into a sorted set, or moves it (ZADD), and gives True
+        if it is new.
 
         Args:
-            key: The key.
             score: Its score.
             member: The member.
-
-        Returns:
-            True if it is new.
         """
         ref room = self._write_at["ZADD"](key, 2)
         room.add_fraction(score)
@@ -636,11 +555,7 @@ trait RedisCommands(Deinitable, Movable):
     def zscore(
         mut self, key: StringSpan, member: StringSpan
     ) raises RedisError -> Optional[Float64]:
-        """Reads a score (ZSCORE).
-
-        Returns:
-            Its score; None if it is not there.
-        """
+        """Reads the score of a member (ZSCORE); None if it is not there."""
         ref room = self._read_at["ZSCORE"](key, 1)
         room.add(member)
         var reply = self._run()
@@ -651,11 +566,8 @@ trait RedisCommands(Deinitable, Movable):
     def zrange(
         mut self, key: StringSpan, start: Int, stop: Int
     ) raises RedisError -> List[ScoredMember]:
-        """Reads members by their place (ZRANGE with WITHSCORES).
-
-        Returns:
-            Members with scores, lowest first.
-        """
+        """Reads members by their place (ZRANGE with WITHSCORES), with scores,
+        lowest first."""
         ref room = self._read_at["ZRANGE"](key, 3)
         room.add_number(start)
         room.add_number(stop)
@@ -667,14 +579,12 @@ trait RedisCommands(Deinitable, Movable):
     def publish(
         mut self, channel: StringSpan, message: StringSpan
     ) raises RedisError -> Int:
-        """Sends a message to all who have subscribed (PUBLISH).
+        """Sends a message to all who have subscribed (PUBLISH), and gives how
+        many got it, on the node that was asked.
 
         Args:
             channel: The channel.
             message: The message.
-
-        Returns:
-            How many got it, on the node that was asked.
         """
         ref room = self._next()
         room.begin["PUBLISH"](2)

@@ -68,7 +68,6 @@ struct Pipeline(Movable, Sized):
         """Adds a command whose arguments are known when it is added.
 
         Args:
-            name: The command, such as SET.
             arguments: Its arguments, as many as there are.
             key_index: Which argument says what node of a cluster is asked,
                 from 0. By default the name tells, as far as it is known, and
@@ -125,7 +124,6 @@ struct Pipeline(Movable, Sized):
         """Adds the writing of a value (SET).
 
         Args:
-            key: The key.
             value: The value.
         """
         self.commands.begin["SET"](2)
@@ -136,7 +134,6 @@ struct Pipeline(Movable, Sized):
         """Adds the adding to a number (INCRBY).
 
         Args:
-            key: The key.
             by: How much.
         """
         self.commands.begin["INCRBY"](2)
@@ -152,7 +149,6 @@ struct Pipeline(Movable, Sized):
         """Adds that a key expires (PEXPIRE).
 
         Args:
-            key: The key.
             time_ms: After how many milliseconds.
         """
         self.commands.begin["PEXPIRE"](2)

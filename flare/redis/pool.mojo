@@ -265,9 +265,5 @@ struct PooledRedis(Movable):
     def __getitem__(
         ref self,
     ) -> ref[self._client.value()[]] RedisClient:
-        """Reaches the client.
-
-        Returns:
-            The client.
-        """
+        """Lends the client."""
         return self._client.held()[]

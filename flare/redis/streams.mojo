@@ -43,13 +43,10 @@ struct StreamEntry(Copyable, Movable):
             self.fields.append(StreamField(name^, RedisValue(items.next())))
 
     def get(self, name: StringSpan) -> Optional[RedisValue]:
-        """Finds a field.
+        """Finds a field; None if there is none.
 
         Args:
             name: Its name.
-
-        Returns:
-            Its value; None if there is none.
         """
         for index in range(len(self.fields)):
             ref field = self.fields[index]
@@ -114,15 +111,13 @@ trait StreamCommands(RedisCommands):
     def xadd(
         mut self, key: StringSpan, *pairs: RedisArg, max_len: Int = 0
     ) raises RedisError -> String:
-        """Appends an entry (XADD); a stream that is not there is made.
+        """Appends an entry (XADD), and gives the id that the server has made. A
+        stream that is not there is made.
 
         Args:
-            key: The stream; made if it is not there.
+            key: The stream.
             pairs: Field and value in turn.
             max_len: About how many entries stay; 0 for all.
-
-        Returns:
-            The id that the server has made.
         """
         ref room = self._next()
         room.begin["XADD"](2 + len(pairs) + (3 if max_len > 0 else 0))
@@ -148,16 +143,12 @@ trait StreamCommands(RedisCommands):
         end: StringSpan = "+",
         count: Int = 100,
     ) raises RedisError -> List[StreamEntry]:
-        """Reads entries by their ids (XRANGE).
+        """Reads entries by their ids (XRANGE), oldest first.
 
         Args:
-            key: The stream.
             start: The first id; `-` for the oldest, `(id` for those after it.
             end: The last id; `+` for the newest.
             count: Most entries.
-
-        Returns:
-            The entries, oldest first.
         """
         ref room = self._read_at["XRANGE"](key, 4)
         room.add(start)
@@ -173,15 +164,12 @@ trait StreamCommands(RedisCommands):
         count: Int = 100,
         wait_ms: Int = 0,
     ) raises RedisError -> List[StreamBatch]:
-        """Reads what is new in some streams (XREAD).
+        """Reads what is new in some streams (XREAD); none if the time is over.
 
         Args:
             positions: The streams, and the last entries that were read.
             count: Most entries of each stream.
             wait_ms: How long to wait for one; 0 takes what is there.
-
-        Returns:
-            The streams that have something new; none if the time is over.
         """
         ref room = self._next()
         room.begin_read["XREAD"](
@@ -197,18 +185,11 @@ trait StreamCommands(RedisCommands):
         start: StringSpan = "$",
     ) raises RedisError -> Bool:
         """Makes a group of readers, and the stream if it is not there (XGROUP
-        CREATE with MKSTREAM).
+        CREATE with MKSTREAM), and gives False if the group is there already.
 
         Args:
-            key: The stream.
             group: The group.
             start: After which entry it begins: `$` the newest, `0` none.
-
-        Returns:
-            False if the group is there already.
-
-        Raises:
-            RedisError: If it fails otherwise.
         """
         ref room = self._next()
         room.begin["XGROUP"](5)
@@ -238,12 +219,10 @@ trait StreamCommands(RedisCommands):
         member (XREADGROUP). Confirm each with `xack`.
 
         Args:
-            group: The group.
             consumer: The member's name.
             positions: The streams with `>` for what is new, or `0` for what
                 this member has got and not confirmed.
             count: Most entries of each stream.
-            wait_ms: How long to wait for one; 0 takes what is there.
 
         Returns:
             The streams that have something; none if the time is over.
@@ -265,15 +244,10 @@ trait StreamCommands(RedisCommands):
     def xack(
         mut self, key: StringSpan, group: StringSpan, *ids: String
     ) raises RedisError -> Int:
-        """Confirms entries (XACK).
+        """Confirms entries (XACK), and gives how many were waiting for it.
 
         Args:
-            key: The stream.
-            group: The group.
             ids: The entries, at least one.
-
-        Returns:
-            How many were waiting for it.
         """
         ref room = self._next()
         room.begin["XACK"](2 + len(ids))
@@ -293,17 +267,12 @@ trait StreamCommands(RedisCommands):
         cursor: StringSpan = "0-0",
     ) raises RedisError -> ClaimedEntries:
         """Takes over entries that another member got and did not confirm
-        (XAUTOCLAIM).
+        (XAUTOCLAIM); they are to be confirmed as one's own.
 
         Args:
-            key: The stream.
-            group: The group.
             consumer: Who takes them over.
             idle_ms: For how long they have been waiting at least.
             cursor: Where to go on.
-
-        Returns:
-            The entries, which are to be confirmed.
         """
         ref room = self._write_at["XAUTOCLAIM"](key, 4)
         room.add(group)

@@ -35,34 +35,20 @@ struct RedisMessage[o: ImmOrigin](ImplicitlyCopyable):
     var _first: Int
 
     def channel(self) raises RedisError -> StringSpan[Self.o]:
-        """Names the channel.
-
-        Returns:
-            The channel.
-        """
+        """Names the channel."""
         return self._reply[self._first].text()
 
     def pattern(self) raises RedisError -> StringSpan[Self.o]:
-        """Names the pattern that was subscribed to.
-
-        Returns:
-            The pattern; the channel if it was subscribed to by its name.
-        """
+        """Names the pattern that was subscribed to; the channel if it was
+        subscribed to by its name."""
         return self._reply[1].text()
 
     def text(self) raises RedisError -> StringSpan[Self.o]:
-        """Lends the message.
-
-        Returns:
-            The message.
-        """
+        """Lends the message."""
         return self._reply[self._first + 1].text()
 
     def octets(self) raises RedisError -> Span[UInt8, Self.o]:
         """Lends the message, of any octets.
-
-        Returns:
-            The message.
 
         Raises:
             RedisError: If the server sent none.
@@ -220,11 +206,8 @@ struct RedisSubscriber(Movable):
             self._note_answer(reply)
 
     def gap_count(self) -> Int:
-        """Counts the times that messages may have been missed.
-
-        Returns:
-            How often the connection was lost and made again.
-        """
+        """Counts how often the connection was lost and made again, so that
+        messages may have been missed."""
         return self._gap_count
 
     def is_connected(self) -> Bool:

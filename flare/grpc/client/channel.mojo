@@ -61,7 +61,6 @@ struct GrpcChannel(ImplicitlyCopyable):
 
         Args:
             addresses: As for one; 1 to 1,024.
-            config: Times, limits, and how methods are called.
         """
         self._core = ArcPointer(ChannelCore(addresses, config^))
 
@@ -106,7 +105,6 @@ struct GrpcChannel(ImplicitlyCopyable):
             Resp: The answer's type.
 
         Args:
-            path: Such as `/pkg.Service/Method`.
             request: The message.
             options: What the caller says; without a time of its own, the call
                 has `GrpcChannelConfig.timeout_ms`.
@@ -181,11 +179,7 @@ struct GrpcChannel(ImplicitlyCopyable):
         )
 
     def figures(self) -> PoolFigures:
-        """Tells what the connections do, for metrics.
-
-        Returns:
-            The figures now.
-        """
+        """Tells what the connections do now, for metrics."""
         return self._core[].client.figures()
 
     def close(self):

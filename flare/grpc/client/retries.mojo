@@ -53,11 +53,8 @@ struct GrpcRetryPolicy(Copyable, Movable):
         self.backoff_multiplier = backoff_multiplier
 
     def problem(self) -> String:
-        """Looks for values that cannot work.
-
-        Returns:
-            What is wrong and what would be right; empty if all is well.
-        """
+        """Tells which values cannot work; the rest is as for
+        `ClientConfig.problem`."""
         if self.max_attempts < 2:
             return "maxAttempts must be 2 or more"
         if len(self.retryable_codes) == 0:
@@ -76,13 +73,10 @@ struct GrpcRetryPolicy(Copyable, Movable):
         return String()
 
     def retries(self, code: GrpcCode) -> Bool:
-        """Tells whether a code is worth another attempt.
+        """Tells whether a code is worth another attempt: the policy names it.
 
         Args:
             code: How the call has failed.
-
-        Returns:
-            True if the policy names it.
         """
         for index in range(len(self.retryable_codes)):
             if self.retryable_codes.at(index) == code:
@@ -90,15 +84,12 @@ struct GrpcRetryPolicy(Copyable, Movable):
         return False
 
     def pause_ms(self, attempt_count: Int, random_bits: UInt64) -> Int:
-        """Chooses a pause.
+        """Gives a pause, in milliseconds.
 
         Args:
             attempt_count: How many attempts there were since the server last
                 said itself when to come; 1 or more.
             random_bits: What chooses.
-
-        Returns:
-            Milliseconds.
         """
         var most = Float64(self.initial_backoff_ms)
         for _ in range(attempt_count - 1):

@@ -103,11 +103,7 @@ struct ChannelStream[Req: Message, Resp: Message](Movable):
         return self.call.response.headers.copy()
 
     def trailers(self) -> Metadata:
-        """Gives the metadata after the messages.
-
-        Returns:
-            The metadata; empty before the call is over.
-        """
+        """Gives the metadata after the messages; empty before the call is over."""
         return self.call.response.trailers.copy()
 
     def status(mut self) -> GrpcStatus:

@@ -85,9 +85,7 @@ struct CachedClient(TransferMethods):
         """Makes a client that keeps responses.
 
         Args:
-            client: What sends requests.
             store: Where responses are kept.
-            policy: What the cache may do beyond what responses say.
 
         Raises:
             Error: If a number of the policy is out of its range, or the store

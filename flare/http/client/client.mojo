@@ -128,11 +128,7 @@ struct HttpClient(TransferMethods):
         return self^
 
     def cookies(self) -> CookieJar:
-        """Copies the cookies that are kept.
-
-        Returns:
-            The cookies; none if none are kept.
-        """
+        """Copies the cookies that are kept; none if none are kept."""
         if self._state[].jar:
             return self._state[].jar.value().copy()
         return CookieJar()

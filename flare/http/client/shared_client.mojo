@@ -128,17 +128,12 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         return self^
 
     def cookies(self) -> CookieJar:
-        """Copies the cookies that are kept; the rest is as for
-        `HttpClient.cookies`."""
+        """Copies the cookies that are kept; none if none are kept."""
         ref jar = self._shared[].parts.jar
         return jar.value().snapshot() if jar else CookieJar()
 
     def figures(self) -> PoolFigures:
-        """Tells what the connections do, for metrics.
-
-        Returns:
-            The figures now.
-        """
+        """Tells what the connections do now, for metrics."""
         return self._shared[].parts.connections.figures()
 
     def close(self):
@@ -226,23 +221,17 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         )
 
     def new_state(self) -> ArcPointer[ClientState]:
-        """Makes what one thread needs to send requests.
-
-        Returns:
-            Buffers and the like, and the connections that all threads share.
-        """
+        """Gives what one thread needs to send requests: buffers and the like,
+        and the connections that all threads share."""
         var state = ArcPointer(ClientState(self._shared[].config.copy()))
         state[].share(self._shared[].parts.copy())
         return state^
 
     def is_same(self, other: Self) -> Bool:
-        """Tells whether another one is a copy.
+        """Tells whether another client is a copy of this one.
 
         Args:
             other: The other one.
-
-        Returns:
-            True if they are the same client.
         """
         return self._shared is other._shared
 

@@ -153,7 +153,6 @@ trait TransferMethods(RequestMethods):
             W: The sink's type.
 
         Args:
-            request: The request.
             sink: Gets the decoded content of a 2xx response; that of others
                 is the response's body.
 
@@ -259,7 +258,6 @@ trait TransferMethods(RequestMethods):
         `WHILE_PROGRESSING`, ends at the head.
 
         Args:
-            request: The request.
             raw: True to read the content as it is transferred, not decoded.
             head_timeout_ms: Time until the head is there, redirections and
                 repetitions included. Without it silence is bounded by

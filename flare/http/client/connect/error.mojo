@@ -156,7 +156,6 @@ struct ClientError(Copyable, Movable, Writable):
         """Takes over a failure of the network.
 
         Args:
-            phase: When it failed.
             error: What failed.
         """
         self = Self(phase, error.kind, String(error))

@@ -90,12 +90,8 @@ struct ConnectionInfo(Copyable, Movable):
             self._certificate = ArcPointer(certificate.take())
 
     def certificate(self) -> Optional[PeerCertificate]:
-        """Reads the certificate that the host has shown, and that was verified
-        unless the configuration says otherwise.
-
-        Returns:
-            The certificate; nothing without TLS.
-        """
+        """Gives the certificate that the host has shown, and that was verified
+        unless the configuration says otherwise; nothing without TLS."""
         if not self._certificate:
             return None
         return PeerCertificate(self._certificate.held()[])
@@ -138,11 +134,7 @@ struct ExchangeFacts(Copyable, Movable):
         self._connection = connection
 
     def connection(self) -> Optional[ConnectionInfo]:
-        """Tells what is known of the connection.
-
-        Returns:
-            What is known; nothing if there was no connection.
-        """
+        """Tells what is known of the connection; nothing if there was none."""
         if not self._connection:
             return None
         return self._connection.held()[].copy()

@@ -44,11 +44,8 @@ struct ConnectionLimits(ImplicitlyCopyable):
         self.max_waiting = max_waiting
 
     def problem(self) -> String:
-        """Looks for values that cannot work.
-
-        Returns:
-            What is wrong and what would be right; empty if all is well.
-        """
+        """Tells which values cannot work; the rest is as for
+        `ClientConfig.problem`."""
         if self.max_connections < 1 or self.max_per_host < 1:
             return "max_connections and max_per_host must be 1 or more"
         if self.queue_timeout_ms < -1:

@@ -125,7 +125,7 @@ def begin_content(
     var sent_len = attempt.content_len
     var is_success = response.status >= 200 and response.status < 300
     var use = request.content_use
-    if request.will_follow(response) or (
+    if request.will_follow(response.status, response.headers) or (
         request.will_stop_expecting(response, sent_len)
     ):
         use = ContentUse.DISCARD

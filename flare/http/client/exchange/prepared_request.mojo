@@ -371,13 +371,9 @@ struct PreparedRequest(Movable):
     def has_content(self) -> Bool:
         return self.upload.is_streamed or self.body.content_len() > 0
 
-    def will_follow(self, response: ClientResponse) -> Bool:
-        """Tells whether a response leads elsewhere, and is not the final one;
-        its head is enough."""
-        return self.will_follow(response.status, response.headers)
-
     def will_follow(self, status: Status, headers: HeaderMap) -> Bool:
-        """Tells the same of a response with such a head."""
+        """Tells whether a response with such a head leads elsewhere, and is not
+        the final one."""
         return (
             is_redirect(status)
             and self._max_redirects > 0

@@ -116,16 +116,11 @@ struct ClientRequest(Copyable, Movable):
                 nothing.
         """
         if span.context.is_valid():
-            var options = self._copy_options()
-            options.trace = ArcPointer(span)
-            self._options = ArcPointer(options^)
+            self._own_options().trace = ArcPointer(span)
 
     def trace_span(self) -> Optional[ArcPointer[TraceSpan]]:
-        """Lends what `set_trace` was given.
-
-        Returns:
-            The span; nothing if the request is a part of no trace.
-        """
+        """Lends what `set_trace` was given; nothing if the request is a part of
+        no trace."""
         if self._options:
             return self._options.held()[].trace
         return None
@@ -144,9 +139,7 @@ struct ClientRequest(Copyable, Movable):
         """
         if self.problem.byte_length() == 0:
             self.problem = policy.problem()
-        var options = self._copy_options()
-        options.retries = policy^
-        self._options = ArcPointer(options^)
+        self._own_options().retries = policy^
 
     def add_hook(mut self, hook: AnyHook):
         """Has each attempt of the request seen by a hook, after the client's.
@@ -155,22 +148,18 @@ struct ClientRequest(Copyable, Movable):
             hook: A `ClientHook`, or a plain function: `BeforeAttempt` or
                 `AfterAttempt`.
         """
-        var options = self._copy_options()
-        options.hooks.append(hook)
-        self._options = ArcPointer(options^)
+        self._own_options().hooks.append(hook)
 
-    def _copy_options(self) -> RequestOptions:
-        """Copies what copies of the request may have in common with it."""
+    def _own_options(mut self) -> ref[self._options.value()[]] RequestOptions:
+        """Lends options that no copy of the request has in common with it."""
+        var options = RequestOptions()
         if self._options:
-            return self._options.held()[].copy()
-        return RequestOptions()
+            options = self._options.held()[].copy()
+        self._options = ArcPointer(options^)
+        return self._options.value()[]
 
     def options(self) -> Optional[ArcPointer[RequestOptions]]:
-        """Lends what few requests are given.
-
-        Returns:
-            The options; nothing if there are none.
-        """
+        """Lends what few requests are given; nothing if there is none of it."""
         return self._options
 
     def add_query(mut self, var name: String, var value: String):
@@ -297,11 +286,8 @@ struct RequestBody(Copyable, Defaultable, Movable):
         return len(self.content)
 
     def is_in_memory(self) -> Bool:
-        """Tells whether all of it can be had without a wait.
-
-        Returns:
-            False if parts of a form are to be read from files.
-        """
+        """Tells whether all of it can be had without a wait: no part of a form
+        is to be read from a file."""
         return not self._parts
 
     def append_to(
