@@ -77,8 +77,7 @@ struct AnyCredentials(ImplicitlyCopyable):
     def metadata(
         self, service_url: String, path: String
     ) raises GrpcStatus -> Metadata:
-        """Calls the credentials; the rest is as for `CallCredentials.metadata`.
-        """
+        """Calls the credentials; the rest is as for `CallCredentials.metadata`."""
         ref owned = self._owned[]
         return owned.call(owned.credentials.at, service_url, path)
 

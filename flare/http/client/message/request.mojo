@@ -116,7 +116,8 @@ struct ClientRequest(Copyable, Movable):
                 nothing.
         """
         if span.context.is_valid():
-            self._own_options().trace = ArcPointer(span)
+            self._own_options()
+            self._options.held()[].trace = ArcPointer(span)
 
     def trace_span(self) -> Optional[ArcPointer[TraceSpan]]:
         """Lends what `set_trace` was given; nothing if the request is a part of
@@ -139,7 +140,8 @@ struct ClientRequest(Copyable, Movable):
         """
         if self.problem.byte_length() == 0:
             self.problem = policy.problem()
-        self._own_options().retries = policy^
+        self._own_options()
+        self._options.held()[].retries = policy^
 
     def add_hook(mut self, hook: AnyHook):
         """Has each attempt of the request seen by a hook, after the client's.
@@ -148,15 +150,15 @@ struct ClientRequest(Copyable, Movable):
             hook: A `ClientHook`, or a plain function: `BeforeAttempt` or
                 `AfterAttempt`.
         """
-        self._own_options().hooks.append(hook)
+        self._own_options()
+        self._options.held()[].hooks.append(hook)
 
-    def _own_options(mut self) -> ref[self._options.value()[]] RequestOptions:
-        """Lends options that no copy of the request has in common with it."""
+    def _own_options(mut self):
+        """Has options that no copy of the request has in common with it."""
         var options = RequestOptions()
         if self._options:
             options = self._options.held()[].copy()
         self._options = ArcPointer(options^)
-        return self._options.value()[]
 
     def options(self) -> Optional[ArcPointer[RequestOptions]]:
         """Lends what few requests are given; nothing if there is none of it."""
