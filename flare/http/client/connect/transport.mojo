@@ -118,6 +118,15 @@ struct Transport(Movable, OctetStream):
             return self._tls.value()[].receive(self._socket, room)
         return self._socket.receive(room)
 
+    def reset_on_close(mut self):
+        """Has the other side see that nobody reads on, as a half-closed
+        connection would not tell it."""
+        try:
+            self._socket.reset_on_close()
+        except:
+            # Then it ends as others do.
+            pass
+
     def undelivered_len(self) -> Int:
         """Counts the octets that have not reached the other side's system; 0 if
         the system does not tell."""
