@@ -231,7 +231,7 @@ def gaps_of_fronts(root: Path, output: str, reference: Reference | None = None) 
 
     Inside of the library a docstring stands where name and types leave
     something open; what a package front exports has all of it, or the reference
-    takes the rest from a trait or a field (`docs_reference.completed`).
+    takes the rest from where it stands once (`docs_reference.completed`).
     """
     offered = offered_names(root)
     kept: list[str] = []

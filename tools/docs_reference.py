@@ -21,6 +21,12 @@ KINDS = ("structs", "traits", "functions", "aliases")
 SIGNATURE_WIDTH = 76
 DEFAULT_WIDTH = 40
 NUMBER = re.compile(r"\b(?:Int|UInt8|UInt16|Float64|Bool)\((-?[\w.]+)\)")
+LEFT_TO = re.compile(r"\bthe rest\s+is\s+as\s+for\s+`([\w.]+)`", re.IGNORECASE)
+RAISED = re.compile(r"\bEach raises `(\w+)` (if [^.]+)\.")
+# Summaries that say what is given.
+TELLING = re.compile(
+    r"(Tells|Counts|Gives|Lends|Names|Copies|Finds|Reads|Takes) |[^.]*[;,] (and )?gives "
+)
 Node = dict[str, Any]
 
 
@@ -209,52 +215,99 @@ class Reference:
 
 
 def completed(node: Node, found: dict[tuple[str, str], Node]) -> Node:
-    """Adds to a struct what its docstrings leave to others, so that it stands once:
-    to its methods what a trait of ours says of them, and to the arguments of its
-    initializers what the public fields of their names say."""
-    if node["kind"] != "struct":
+    """Adds to a type what its docstrings leave to others, so that it stands once.
+
+    A method is told of by a trait of ours that has it, by the method that its
+    docstring names ("the rest is as for `request`"), and by its first overload; its
+    arguments by the public fields of their names, if it is an initializer, and by
+    the first method of the type, or of its traits, that says what they are; what
+    it raises by the type ("Each raises `Error` if ...").
+    """
+    if "functions" not in node:
         return node
     fields = [
         {"name": field["name"], "description": flat(" ".join(prose(field)))}
-        for field in node["fields"]
+        for field in node.get("fields", [])
     ]
     others: dict[str, Node] = {"__init__": {"args": fields}}
-    for parent in node["parentTraits"]:
+    spoken = [*node["functions"]]
+    for parent in node.get("parentTraits", []):
         module, _, name = parent.get("path", "").strip("/").rpartition("/")
-        trait = found.get((module.replace("/", "."), name), {})
+        trait = completed(found.get((module.replace("/", "."), name), {}), found)
+        spoken += trait.get("functions", [])
         for method in trait.get("functions", []):
             others.setdefault(method["name"], method["overloads"][0])
         for alias in trait.get("aliases", []):
             others.setdefault(alias["name"], alias)
-    methods = [
-        {**method, "overloads": [filled(one, others) for one in method["overloads"]]}
-        for method in node["functions"]
-    ]
-    aliases = [filled(alias, others) for alias in node["aliases"]]
+    known = {method["name"]: method["overloads"] for method in node["functions"]}
+    last = {"args": spoken_of(spoken), "raisesDoc": raised_by_each(node)}
+    methods = []
+    for method in node["functions"]:
+        more = [others.get(method["name"], {}), method["overloads"][0], last]
+        overloads = [
+            filled(one, more[0], *said_elsewhere(one, known, found), *more[1:])
+            for one in method["overloads"]
+        ]
+        methods.append({**method, "overloads": overloads})
+    aliases = [filled(alias, others.get(alias["name"], {})) for alias in node.get("aliases", [])]
     return {**node, "functions": methods, "aliases": aliases}
 
 
-def filled(own: Node, others: dict[str, Node]) -> Node:
-    """What a docstring says, and where it is silent what another says."""
-    other = others.get(own["name"], {})
-    words = {
-        part["name"]: part.get("description", "")
-        for key in ("args", "parameters")
-        for part in other.get(key, [])
-    }
+def spoken_of(methods: list[Node]) -> list[Node]:
+    """The arguments and parameters of methods, each as the first says what it is."""
+    words: dict[str, Node] = {}
+    for method in methods:
+        for overload in method["overloads"]:
+            for part in overload.get("args", []) + overload.get("parameters", []):
+                if part.get("description"):
+                    words.setdefault(part["name"], part)
+    return list(words.values())
+
+
+def said_elsewhere(
+    own: Node, known: dict[str, list[Node]], found: dict[tuple[str, str], Node]
+) -> Iterator[Node]:
+    """The method that a docstring leaves the rest to: of the same type, `known`, or
+    of another, which is named before it."""
+    if not (match := LEFT_TO.search(" ".join(prose(own)))):
+        return
+    owner, _, name = match[1].rpartition(".")
+    if not owner and name in known:
+        yield from known[name]
+    for (_, other), node in found.items():
+        for method in node.get("functions", []) if owner and other == owner else []:
+            if method["name"] == name:
+                yield from method["overloads"]
+
+
+def raised_by_each(node: Node) -> str:
+    """What a type says that all of its methods raise."""
+    match = RAISED.search(flat(" ".join(prose(node))))
+    return f"{match[1]}: {match[2][0].upper()}{match[2][1:]}." if match else ""
+
+
+def filled(own: Node, *others: Node) -> Node:
+    """What a docstring says, and where it is silent what others say, the first one
+    first."""
     made = {**own}
-    for key in {"args", "parameters"} & own.keys():
-        made[key] = [
-            {**part, "description": part.get("description") or words.get(part["name"], "")}
-            for part in own[key]
-        ]
-    if not own.get("summary"):
-        made["summary"] = other.get("summary", "")
-        made["description"] = other.get("description", "")
-    if own.get("raises") and not own.get("raisesDoc"):
-        made["raisesDoc"] = other.get("raisesDoc", "")
-    if (returns := own.get("returns")) and not returns.get("doc"):
-        made["returns"] = {**returns, "doc": (other.get("returns") or {}).get("doc", "")}
+    for other in others:
+        words = {
+            part["name"]: part.get("description", "")
+            for key in ("args", "parameters")
+            for part in other.get(key, [])
+        }
+        for key in {"args", "parameters"} & own.keys():
+            made[key] = [
+                {**part, "description": part.get("description") or words.get(part["name"], "")}
+                for part in made[key]
+            ]
+        if not made.get("summary"):
+            made["summary"] = other.get("summary", "")
+            made["description"] = other.get("description", "")
+        if made.get("raises") and not made.get("raisesDoc"):
+            made["raisesDoc"] = other.get("raisesDoc", "")
+        if (returns := made.get("returns")) and not returns.get("doc"):
+            made["returns"] = {**returns, "doc": (other.get("returns") or {}).get("doc", "")}
     return made
 
 
@@ -263,6 +316,7 @@ def is_complete(node: Node) -> bool:
     parts = node.get("args", []) + node.get("parameters", [])
     returns = node.get("returns")
     gives = bool(returns) and node["name"] != "__init__" and returns["type"] != "None"
+    gives = gives and not TELLING.match(flat(node.get("summary") or ""))
     return (
         bool(node.get("summary"))
         and all(part.get("description") for part in parts if part["name"] != "self")

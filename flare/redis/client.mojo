@@ -30,6 +30,8 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
     nothing; else the error says that its answer is lost (`ANSWER_LOST`). It is
     not repeated either after what counts for one connection alone, such as
     `watch`, or SELECT and MULTI by `command`: the next connection begins anew.
+
+    Each raises `RedisError` if it fails.
     """
 
     var _link: RedisLink
@@ -56,11 +58,7 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
         does that.
 
         Args:
-            config: Where to, as whom, how long.
             context: What was made of the configuration's `tls`.
-
-        Raises:
-            RedisError: If a value of it cannot work (`BAD_ARGUMENT`).
         """
         self._link = RedisLink(config^, context)
         self._command = Command()
@@ -87,17 +85,7 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
 
     @staticmethod
     def connect(var config: RedisConfig) raises RedisError -> Self:
-        """Connects to a server.
-
-        Args:
-            config: Where to, as whom, how long.
-
-        Returns:
-            The client, connected and logged in.
-
-        Raises:
-            RedisError: If there is no connection, or the login is refused.
-        """
+        """Connects to a server."""
         var client = Self(config^)
         client._link.open()
         return client^
@@ -147,14 +135,7 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
 
     def watch(mut self, *keys: String) raises RedisError:
         """Lets the next transaction fail if one of some keys is changed
-        meanwhile (WATCH).
-
-        Args:
-            keys: The keys, at least one.
-
-        Raises:
-            RedisError: If it fails.
-        """
+        meanwhile (WATCH)."""
         ref room = self._next()
         room.begin["WATCH"](len(keys))
         for index in range(len(keys)):
@@ -163,11 +144,7 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
         self._link.is_pinned = True
 
     def unwatch(mut self) raises RedisError:
-        """Forgets what is watched (UNWATCH).
-
-        Raises:
-            RedisError: If it fails.
-        """
+        """Forgets what is watched (UNWATCH)."""
         self._next().begin["UNWATCH"](0)
         _ = self._run()
         self._link.is_pinned = False
@@ -177,9 +154,6 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
     ) raises RedisError -> Optional[Reply[ImmOrigin(origin_of(self))]]:
         """Has all commands of a pipeline carried out with no other in between
         (MULTI, EXEC).
-
-        Args:
-            pipe: The commands.
 
         Returns:
             Their replies in order, lent until the next command; None if a key
@@ -204,35 +178,23 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
         return replies.unsafe_lent_by[ImmOrigin(origin_of(self))]()
 
     def config(ref self) -> ref[self._link.config] RedisConfig:
-        """Lends the configuration.
-
-        Returns:
-            What it was made from; with sentinels, with the master's address.
-        """
+        """Lends the configuration that it was made from; with sentinels, with
+        the master's address."""
         return self._link.config
 
     def is_connected(self) -> Bool:
-        """Tells whether there is a connection, as far as this side knows.
-
-        Returns:
-            False before the first command, and after a failure.
-        """
+        """Tells whether there is a connection, as far as this side knows: not
+        before the first command, nor after a failure."""
         return self._link.connection.is_open()
 
     def is_resp3(self) -> Bool:
-        """Tells which protocol the server speaks.
-
-        Returns:
-            True for RESP3; False for RESP2, and before there is a connection.
-        """
+        """Tells whether the server speaks RESP3, and not RESP2; False before
+        there is a connection."""
         return self._link.connection.is_resp3
 
     def connect_count(self) -> Int:
-        """Counts the connections that were made.
-
-        Returns:
-            How many; each after the first followed a loss.
-        """
+        """Counts the connections that were made; each after the first followed
+        a loss."""
         return self._link.connect_count
 
     def close(mut self):

@@ -622,19 +622,11 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 _ = self._nodes.pop(index)
 
     def node_count(self) -> Int:
-        """Counts the masters that are known.
-
-        Returns:
-            How many; 0 before the first command.
-        """
+        """Counts the masters that are known; 0 before the first command."""
         return len(self._slots.nodes)
 
     def redirection_count(self) -> Int:
-        """Counts the times that a node sent a command to another.
-
-        Returns:
-            How many.
-        """
+        """Counts the times that a node sent a command to another."""
         return self._redirection_count
 
     def close(mut self):

@@ -51,7 +51,10 @@ struct ScanPage(Copyable, Movable):
 
 
 trait RedisCommands(Deinitable, Movable):
-    """What sends a command and gives its reply."""
+    """What sends a command and gives its reply.
+
+    Each raises `RedisError` if it fails, or the server refuses.
+    """
 
     def _commands(ref self) -> ref[self] Command:
         """Lends the room for commands, which is a field of this."""
@@ -68,6 +71,38 @@ trait RedisCommands(Deinitable, Movable):
         ref commands = self._commands()
         commands.clear()
         return commands
+
+    @always_inline
+    def _write_at[
+        o: MutOrigin, //, name: StaticString
+    ](ref[o] self, key: StringSpan, more: Int = 0) -> ref[o] Command:
+        """Begins a command that changes what is at a key, with so many more
+        arguments."""
+        ref room = self._next()
+        room.begin[name](1 + more)
+        room.key(key)
+        return room
+
+    @always_inline
+    def _read_at[
+        o: MutOrigin, //, name: StaticString
+    ](ref[o] self, key: StringSpan, more: Int = 0) -> ref[o] Command:
+        """Begins a command that changes nothing, likewise."""
+        ref room = self._next()
+        room.begin_read[name](1 + more)
+        room.key(key)
+        return room
+
+    @always_inline
+    def _write_all[
+        name: StaticString
+    ](mut self, key: StringSpan, *values: RedisArg) raises RedisError -> Int:
+        """Has values put to what is at a key, or taken away; gives the count
+        that is answered."""
+        ref room = self._write_at[name](key, len(values))
+        for index in range(len(values)):
+            room.add(values[index].text)
+        return self._run().integer()
 
     def command[
         o: MutOrigin
@@ -118,18 +153,12 @@ trait RedisCommands(Deinitable, Movable):
             var words: List[String] = ["greeting", "hello", "PX", "5000"]
             redis.command("SET", words).check()
 
-        Parameters:
-            o: The client's origin, which keeps it while the reply is lent.
-
         Args:
             name: The command, such as SET.
             arguments: Its arguments, as many as there are.
             key_index: Which argument says what node of a cluster is asked,
                 from 0; -1 if any will do. By default the name tells, as far as
                 it is known, and else it is the first one.
-
-        Returns:
-            The reply, lent until the next command.
 
         Raises:
             RedisError: If it fails, the server refuses, or name or index
@@ -148,25 +177,7 @@ trait RedisCommands(Deinitable, Movable):
         *,
         key_index: Optional[Int] = None,
     ) raises RedisError -> Reply[ImmOrigin(o)]:
-        """Sends a command whose arguments are octets.
-
-        Parameters:
-            o: The client's origin, which keeps it while the reply is lent.
-
-        Args:
-            name: The command, such as SET.
-            arguments: Its arguments, of any octets.
-            key_index: Which argument says what node of a cluster is asked,
-                from 0; -1 if any will do. By default the name tells, as far as
-                it is known, and else it is the first one.
-
-        Returns:
-            The reply, lent until the next command.
-
-        Raises:
-            RedisError: If it fails, the server refuses, or name or index
-                cannot be right (`BAD_ARGUMENT`); nothing was sent then.
-        """
+        """Sends the same with arguments that are octets."""
         ref room = self._next()
         append_command(room, name, arguments, key_index)
         return self._run().unsafe_lent_by[ImmOrigin(o)]()
@@ -180,25 +191,7 @@ trait RedisCommands(Deinitable, Movable):
         *,
         key_index: Optional[Int] = None,
     ) raises RedisError -> Reply[ImmOrigin(o)]:
-        """Sends a command with a list of texts, octets and numbers.
-
-        Parameters:
-            o: The client's origin, which keeps it while the reply is lent.
-
-        Args:
-            name: The command, such as SET.
-            arguments: Its arguments.
-            key_index: Which argument says what node of a cluster is asked,
-                from 0; -1 if any will do. By default the name tells, as far as
-                it is known, and else it is the first one.
-
-        Returns:
-            The reply, lent until the next command.
-
-        Raises:
-            RedisError: If it fails, the server refuses, or name or index
-                cannot be right (`BAD_ARGUMENT`); nothing was sent then.
-        """
+        """Sends the same with texts, octets and numbers."""
         ref room = self._next()
         append_command(room, name, arguments, key_index)
         return self._run().unsafe_lent_by[ImmOrigin(o)]()
@@ -215,39 +208,22 @@ trait RedisCommands(Deinitable, Movable):
     # Values.
 
     def get(mut self, key: StringSpan) raises RedisError -> Optional[String]:
-        """Reads a value (GET).
+        """Reads a value (GET); None if there is no such key.
 
         Args:
             key: The key.
 
-        Returns:
-            The value; None if there is no such key.
-
         Raises:
             RedisError: If it fails, or the value is no UTF-8 (`NOT_TEXT`).
         """
-        ref room = self._next()
-        room.begin_read["GET"](1)
-        room.key(key)
+        _ = self._read_at["GET"](key)
         return text_or_none(self._run())
 
     def get_octets(
         mut self, key: StringSpan
     ) raises RedisError -> Optional[List[UInt8]]:
-        """Reads a value of any octets (GET).
-
-        Args:
-            key: The key.
-
-        Returns:
-            The value; None if there is no such key.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin_read["GET"](1)
-        room.key(key)
+        """Reads a value of any octets (GET); None if there is no such key."""
+        _ = self._read_at["GET"](key)
         var reply = self._run()
         if reply.is_null():
             return None
@@ -258,27 +234,13 @@ trait RedisCommands(Deinitable, Movable):
         """Writes a value, which does not expire (SET).
 
         Args:
-            key: The key.
             value: The value.
-
-        Raises:
-            RedisError: If it fails.
         """
         self.set(key, value.as_bytes())
 
     def set(mut self, key: StringSpan, value: Span[UInt8, _]) raises RedisError:
-        """Writes a value of any octets, which does not expire (SET).
-
-        Args:
-            key: The key.
-            value: The value.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin["SET"](2)
-        room.key(key)
+        """Writes a value of any octets, which does not expire (SET)."""
+        ref room = self._write_at["SET"](key, 1)
         room.add(value)
         _ = self._run()
 
@@ -288,16 +250,9 @@ trait RedisCommands(Deinitable, Movable):
         """Writes a value that expires (SET with PX).
 
         Args:
-            key: The key.
-            value: The value.
             expire_ms: After how many milliseconds it is gone; more than 0.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin["SET"](4)
-        room.key(key)
+        ref room = self._write_at["SET"](key, 3)
         room.add(value)
         room.add_literal["PX"]()
         room.add_number(expire_ms)
@@ -306,18 +261,11 @@ trait RedisCommands(Deinitable, Movable):
     def set_if_absent(
         mut self, key: StringSpan, value: StringSpan, *, expire_ms: Int = 0
     ) raises RedisError -> Bool:
-        """Writes a value if there is none (SET with NX).
+        """Writes a value if there is none (SET with NX), and gives False if
+        there is one, which stays.
 
         Args:
-            key: The key.
-            value: The value.
             expire_ms: After how many milliseconds it is gone; 0 for never.
-
-        Returns:
-            False if there is one, which stays.
-
-        Raises:
-            RedisError: If it fails.
         """
         ref room = self._next()
         room.begin["SET"](3 if expire_ms == 0 else 5)
@@ -332,36 +280,18 @@ trait RedisCommands(Deinitable, Movable):
     def getdel(
         mut self, key: StringSpan
     ) raises RedisError -> Optional[RedisValue]:
-        """Reads a value and removes it (GETDEL).
-
-        Args:
-            key: The key.
-
-        Returns:
-            The value; None if there is no such key.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin["GETDEL"](1)
-        room.key(key)
+        """Reads a value and removes it (GETDEL); None if there is no such key."""
+        _ = self._write_at["GETDEL"](key)
         return value_or_none(self._run())
 
     def mget(
         mut self, keys: List[String]
     ) raises RedisError -> List[Optional[String]]:
-        """Reads values (MGET).
+        """Reads values (MGET), in the order of the keys; None for those that
+        are not there.
 
         Args:
             keys: The keys, at least one; in a cluster all of one slot.
-
-        Returns:
-            The values, in the order of the keys; None for those that are not
-            there.
-
-        Raises:
-            RedisError: If it fails.
         """
         ref room = self._next()
         room.begin_read["MGET"](len(keys))
@@ -372,38 +302,20 @@ trait RedisCommands(Deinitable, Movable):
         return values^
 
     def incr(mut self, key: StringSpan, by: Int = 1) raises RedisError -> Int:
-        """Adds to a number (INCRBY).
+        """Adds to a number (INCRBY), and gives what it is then.
 
         Args:
             key: The key; a missing one counts as 0.
             by: How much; may be negative.
-
-        Returns:
-            The number afterwards.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin["INCRBY"](2)
-        room.key(key)
+        ref room = self._write_at["INCRBY"](key, 1)
         room.add_number(by)
         return self._run().integer()
 
     # Keys.
 
     def delete(mut self, *keys: String) raises RedisError -> Int:
-        """Removes keys (DEL).
-
-        Args:
-            keys: The keys, at least one; in a cluster all of one slot.
-
-        Returns:
-            How many there were.
-
-        Raises:
-            RedisError: If it fails.
-        """
+        """Removes keys (DEL), and gives how many there were."""
         ref room = self._next()
         room.begin["DEL"](len(keys))
         for index in range(len(keys)):
@@ -411,58 +323,26 @@ trait RedisCommands(Deinitable, Movable):
         return self._run().integer()
 
     def exists(mut self, key: StringSpan) raises RedisError -> Bool:
-        """Tells whether a key is there (EXISTS).
-
-        Args:
-            key: The key.
-
-        Returns:
-            True if so.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin_read["EXISTS"](1)
-        room.key(key)
+        """Tells whether a key is there (EXISTS)."""
+        _ = self._read_at["EXISTS"](key)
         return self._run().boolean()
 
     def expire_ms(
         mut self, key: StringSpan, time_ms: Int
     ) raises RedisError -> Bool:
-        """Lets a key expire (PEXPIRE).
+        """Lets a key expire (PEXPIRE), and gives False if there is none.
 
         Args:
-            key: The key.
             time_ms: After how many milliseconds it is gone.
-
-        Returns:
-            False if there is no such key.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin["PEXPIRE"](2)
-        room.key(key)
+        ref room = self._write_at["PEXPIRE"](key, 1)
         room.add_number(time_ms)
         return self._run().boolean()
 
     def ttl_ms(mut self, key: StringSpan) raises RedisError -> Optional[Int]:
-        """Tells how long a key is yet there (PTTL).
-
-        Args:
-            key: The key.
-
-        Returns:
-            Milliseconds; None if there is no such key, or it never expires.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin_read["PTTL"](1)
-        room.key(key)
+        """Tells how many milliseconds a key is yet there (PTTL); None if there
+        is no such key, or it never expires."""
+        _ = self._read_at["PTTL"](key)
         var left_ms = self._run().integer()
         if left_ms < 0:
             return None
@@ -475,18 +355,13 @@ trait RedisCommands(Deinitable, Movable):
         pattern: StringSpan = "*",
         count: Int = 100,
     ) raises RedisError -> ScanPage:
-        """Reads some of the keys (SCAN), of one node of a cluster.
+        """Reads some of the keys (SCAN), of one node of a cluster, and where to
+        go on.
 
         Args:
             cursor: 0 at first, then what the page before says.
             pattern: A pattern of keys.
             count: About how many are looked at.
-
-        Returns:
-            Keys, and where to go on.
-
-        Raises:
-            RedisError: If it fails.
         """
         ref room = self._next()
         room.begin_read["SCAN"](5)
@@ -504,63 +379,32 @@ trait RedisCommands(Deinitable, Movable):
     def hset(
         mut self, key: StringSpan, *pairs: RedisArg
     ) raises RedisError -> Int:
-        """Writes fields of a hash (HSET).
+        """Writes fields of a hash (HSET), and gives how many of them are new.
 
         Args:
-            key: The key.
             pairs: Field and value in turn.
-
-        Returns:
-            How many of the fields are new.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin["HSET"](1 + len(pairs))
-        room.key(key)
-        for index in range(len(pairs)):
-            room.add(pairs[index].text)
-        return self._run().integer()
+        return self._write_all["HSET"](key, *pairs)
 
     def hget(
         mut self, key: StringSpan, field: StringSpan
     ) raises RedisError -> Optional[String]:
-        """Reads a field of a hash (HGET).
+        """Reads a field of a hash (HGET); None if there is no such key or
+        field.
 
         Args:
-            key: The key.
             field: The field.
-
-        Returns:
-            The value; None if there is no such key or field.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin_read["HGET"](2)
-        room.key(key)
+        ref room = self._read_at["HGET"](key, 1)
         room.add(field)
         return text_or_none(self._run())
 
     def hgetall(
         mut self, key: StringSpan
     ) raises RedisError -> Dict[String, String]:
-        """Reads all fields of a hash (HGETALL).
-
-        Args:
-            key: The key.
-
-        Returns:
-            The values by field; empty if there is no such key.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin_read["HGETALL"](1)
-        room.key(key)
+        """Reads all values of a hash by field (HGETALL); none if there is no
+        such key."""
+        _ = self._read_at["HGETALL"](key)
         var fields = Dict[String, String]()
         var reply = self._run()
         var items = reply.__iter__()
@@ -572,21 +416,8 @@ trait RedisCommands(Deinitable, Movable):
     def hdel(
         mut self, key: StringSpan, field: StringSpan
     ) raises RedisError -> Bool:
-        """Removes a field of a hash (HDEL).
-
-        Args:
-            key: The key.
-            field: The field.
-
-        Returns:
-            False if there was none.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin["HDEL"](2)
-        room.key(key)
+        """Removes a field of a hash (HDEL), and gives False if there was none."""
+        ref room = self._write_at["HDEL"](key, 1)
         room.add(field)
         return self._run().boolean()
 
@@ -595,100 +426,44 @@ trait RedisCommands(Deinitable, Movable):
     def lpush(
         mut self, key: StringSpan, *values: RedisArg
     ) raises RedisError -> Int:
-        """Puts elements in front of a list, one after the other (LPUSH).
+        """Puts elements in front of a list, one after the other (LPUSH), and
+        gives how many are in it now.
 
         Args:
-            key: The key.
             values: The elements, at least one.
-
-        Returns:
-            How many are in the list now.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin["LPUSH"](1 + len(values))
-        room.key(key)
-        for index in range(len(values)):
-            room.add(values[index].text)
-        return self._run().integer()
+        return self._write_all["LPUSH"](key, *values)
 
     def rpush(
         mut self, key: StringSpan, *values: RedisArg
     ) raises RedisError -> Int:
-        """Puts elements at the end of a list (RPUSH).
-
-        Args:
-            key: The key.
-            values: The elements, at least one.
-
-        Returns:
-            How many are in the list now.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin["RPUSH"](1 + len(values))
-        room.key(key)
-        for index in range(len(values)):
-            room.add(values[index].text)
-        return self._run().integer()
+        """Puts elements at the end of a list (RPUSH), and gives how many are in
+        it now."""
+        return self._write_all["RPUSH"](key, *values)
 
     def lpop(
         mut self, key: StringSpan
     ) raises RedisError -> Optional[RedisValue]:
-        """Takes the first element of a list (LPOP).
-
-        Args:
-            key: The key.
-
-        Returns:
-            The element; None if there is none.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin["LPOP"](1)
-        room.key(key)
+        """Takes the first element of a list (LPOP); None if there is none."""
+        _ = self._write_at["LPOP"](key)
         return value_or_none(self._run())
 
     def rpop(
         mut self, key: StringSpan
     ) raises RedisError -> Optional[RedisValue]:
-        """Takes the last element of a list (RPOP).
-
-        Args:
-            key: The key.
-
-        Returns:
-            The element; None if there is none.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin["RPOP"](1)
-        room.key(key)
+        """Takes the last element of a list (RPOP); None if there is none."""
+        _ = self._write_at["RPOP"](key)
         return value_or_none(self._run())
 
     def blpop(
         mut self, keys: List[String], *, wait_ms: Int
     ) raises RedisError -> Optional[PoppedItem]:
         """Takes the first element of one of some lists, and waits for it
-        (BLPOP).
+        (BLPOP); None if the time is over.
 
         Args:
             keys: The lists, at least one.
             wait_ms: How long; more than 0. The time for the command is on top.
-
-        Returns:
-            The element; None if the time is over.
-
-        Raises:
-            RedisError: If it fails.
         """
         ref room = self._next()
         room.begin["BLPOP"](1 + len(keys))
@@ -697,19 +472,8 @@ trait RedisCommands(Deinitable, Movable):
     def brpop(
         mut self, keys: List[String], *, wait_ms: Int
     ) raises RedisError -> Optional[PoppedItem]:
-        """Takes the last element of one of some lists, and waits for it
-        (BRPOP).
-
-        Args:
-            keys: The lists, at least one.
-            wait_ms: How long; more than 0. The time for the command is on top.
-
-        Returns:
-            The element; None if the time is over.
-
-        Raises:
-            RedisError: If it fails.
-        """
+        """Takes the last element of one of some lists (BRPOP); the rest is as
+        for `blpop`."""
         ref room = self._next()
         room.begin["BRPOP"](1 + len(keys))
         return self._pop_from(keys, wait_ms)
@@ -732,19 +496,10 @@ trait RedisCommands(Deinitable, Movable):
         """Reads elements of a list (LRANGE).
 
         Args:
-            key: The key.
             start: The first, from 0; negative from the end.
             stop: The last, itself included.
-
-        Returns:
-            The elements.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin_read["LRANGE"](3)
-        room.key(key)
+        ref room = self._read_at["LRANGE"](key, 2)
         room.add_number(start)
         room.add_number(stop)
         return texts(self._run())
@@ -754,82 +509,29 @@ trait RedisCommands(Deinitable, Movable):
     def sadd(
         mut self, key: StringSpan, *members: RedisArg
     ) raises RedisError -> Int:
-        """Puts members into a set (SADD).
+        """Puts members into a set (SADD), and gives how many are new.
 
         Args:
-            key: The key.
             members: The members, at least one.
-
-        Returns:
-            How many are new.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin["SADD"](1 + len(members))
-        room.key(key)
-        for index in range(len(members)):
-            room.add(members[index].text)
-        return self._run().integer()
+        return self._write_all["SADD"](key, *members)
 
     def srem(
         mut self, key: StringSpan, *members: RedisArg
     ) raises RedisError -> Int:
-        """Takes members out of a set (SREM).
-
-        Args:
-            key: The key.
-            members: The members, at least one.
-
-        Returns:
-            How many there were.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin["SREM"](1 + len(members))
-        room.key(key)
-        for index in range(len(members)):
-            room.add(members[index].text)
-        return self._run().integer()
+        """Takes members out of a set (SREM), and gives how many there were."""
+        return self._write_all["SREM"](key, *members)
 
     def smembers(mut self, key: StringSpan) raises RedisError -> List[String]:
-        """Reads all members of a set (SMEMBERS).
-
-        Args:
-            key: The key.
-
-        Returns:
-            The members, in no order.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin_read["SMEMBERS"](1)
-        room.key(key)
+        """Reads all members of a set (SMEMBERS), in no order."""
+        _ = self._read_at["SMEMBERS"](key)
         return texts(self._run())
 
     def sismember(
         mut self, key: StringSpan, member: StringSpan
     ) raises RedisError -> Bool:
-        """Tells whether a set has a member (SISMEMBER).
-
-        Args:
-            key: The key.
-            member: The member.
-
-        Returns:
-            True if so.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin_read["SISMEMBER"](2)
-        room.key(key)
+        """Tells whether a set has a member (SISMEMBER)."""
+        ref room = self._read_at["SISMEMBER"](key, 1)
         room.add(member)
         return self._run().boolean()
 
@@ -838,22 +540,14 @@ trait RedisCommands(Deinitable, Movable):
     def zadd(
         mut self, key: StringSpan, score: Float64, member: StringSpan
     ) raises RedisError -> Bool:
-        """Puts a member into a sorted set, or moves it (ZADD).
+        """Puts a member into a sorted set, or moves it (ZADD), and gives True
+        if it is new.
 
         Args:
-            key: The key.
             score: Its score.
             member: The member.
-
-        Returns:
-            True if it is new.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin["ZADD"](3)
-        room.key(key)
+        ref room = self._write_at["ZADD"](key, 2)
         room.add_fraction(score)
         room.add(member)
         return self._run().boolean()
@@ -861,21 +555,8 @@ trait RedisCommands(Deinitable, Movable):
     def zscore(
         mut self, key: StringSpan, member: StringSpan
     ) raises RedisError -> Optional[Float64]:
-        """Reads a score (ZSCORE).
-
-        Args:
-            key: The key.
-            member: The member.
-
-        Returns:
-            Its score; None if it is not there.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin_read["ZSCORE"](2)
-        room.key(key)
+        """Reads the score of a member (ZSCORE); None if it is not there."""
+        ref room = self._read_at["ZSCORE"](key, 1)
         room.add(member)
         var reply = self._run()
         if reply.is_null():
@@ -885,22 +566,9 @@ trait RedisCommands(Deinitable, Movable):
     def zrange(
         mut self, key: StringSpan, start: Int, stop: Int
     ) raises RedisError -> List[ScoredMember]:
-        """Reads members by their place (ZRANGE with WITHSCORES).
-
-        Args:
-            key: The key.
-            start: The first, from 0; negative from the end.
-            stop: The last, itself included.
-
-        Returns:
-            Members with scores, lowest first.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin_read["ZRANGE"](4)
-        room.key(key)
+        """Reads members by their place (ZRANGE with WITHSCORES), with scores,
+        lowest first."""
+        ref room = self._read_at["ZRANGE"](key, 3)
         room.add_number(start)
         room.add_number(stop)
         room.add_literal["WITHSCORES"]()
@@ -911,17 +579,12 @@ trait RedisCommands(Deinitable, Movable):
     def publish(
         mut self, channel: StringSpan, message: StringSpan
     ) raises RedisError -> Int:
-        """Sends a message to all who have subscribed (PUBLISH).
+        """Sends a message to all who have subscribed (PUBLISH), and gives how
+        many got it, on the node that was asked.
 
         Args:
             channel: The channel.
             message: The message.
-
-        Returns:
-            How many got it, on the node that was asked.
-
-        Raises:
-            RedisError: If it fails.
         """
         ref room = self._next()
         room.begin["PUBLISH"](2)

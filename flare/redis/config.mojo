@@ -105,7 +105,7 @@ struct RedisConfig(Copyable, Defaultable, Movable):
 
     @staticmethod
     def from_url(text: StringSpan) raises RedisError -> Self:
-        """Reads a URL.
+        """Reads a URL; what is not said is as by default.
 
         `redis://user:password@host:port/database`, the same over TLS with
         `rediss`, or `redis+unix://user:password@/path/of.sock?db=1`. The query
@@ -114,9 +114,6 @@ struct RedisConfig(Copyable, Defaultable, Movable):
 
         Args:
             text: The URL.
-
-        Returns:
-            The configuration, with defaults for what is not said.
 
         Raises:
             RedisError: If it is no such URL (`BAD_ARGUMENT`). The password is
@@ -216,21 +213,13 @@ struct RedisConfig(Copyable, Defaultable, Movable):
             raise _bad("sentinels are given, so master_name must be, too")
 
     def server_name(self) -> String:
-        """Names the server for errors.
-
-        Returns:
-            Path, or host and port; no password.
-        """
+        """Names the server for errors: path, or host and port; no password."""
         if self.unix_path.byte_length() > 0:
             return self.unix_path
         return host_and_port(self.host, self.port)
 
     def limits(self) -> ReplyLimits:
-        """Gives the bounds of replies.
-
-        Returns:
-            The limits of the parser.
-        """
+        """Gives the bounds of replies for the parser."""
         var limits = ReplyLimits.DEFAULT
         limits.len_max = self.max_reply_size
         limits.element_count_max = self.max_reply_elements

@@ -36,11 +36,7 @@ struct Pipeline(Movable, Sized):
         return
 
     def __len__(self) -> Int:
-        """Counts the commands.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the commands."""
         return self.commands.count
 
     def clear(mut self):
@@ -52,7 +48,7 @@ struct Pipeline(Movable, Sized):
         """Adds any command.
 
         Args:
-            name: The command.
+            name: The command, such as SET.
             arguments: Its arguments: texts, octets or numbers.
         """
         self.commands.begin_any(name.as_bytes(), len(arguments))
@@ -72,7 +68,6 @@ struct Pipeline(Movable, Sized):
         """Adds a command whose arguments are known when it is added.
 
         Args:
-            name: The command, such as SET.
             arguments: Its arguments, as many as there are.
             key_index: Which argument says what node of a cluster is asked,
                 from 0. By default the name tells, as far as it is known, and
@@ -92,19 +87,8 @@ struct Pipeline(Movable, Sized):
         *,
         key_index: Optional[Int] = None,
     ) raises RedisError:
-        """Adds a command whose arguments are octets.
-
-        Args:
-            name: The command, such as SET.
-            arguments: Its arguments, of any octets.
-            key_index: Which argument says what node of a cluster is asked,
-                from 0. By default the name tells, as far as it is known, and
-                else it is the first one.
-
-        Raises:
-            RedisError: If name or index cannot be right (`BAD_ARGUMENT`);
-                nothing is added then.
-        """
+        """Adds a command whose arguments are octets; the rest is as for
+        `RedisCommands.command`."""
         append_command(self.commands, name, arguments, key_index)
         self._note_key(key_index)
 
@@ -115,19 +99,7 @@ struct Pipeline(Movable, Sized):
         *,
         key_index: Optional[Int] = None,
     ) raises RedisError:
-        """Adds a command with a list of texts, octets and numbers.
-
-        Args:
-            name: The command, such as SET.
-            arguments: Its arguments.
-            key_index: Which argument says what node of a cluster is asked,
-                from 0. By default the name tells, as far as it is known, and
-                else it is the first one.
-
-        Raises:
-            RedisError: If name or index cannot be right (`BAD_ARGUMENT`);
-                nothing is added then.
-        """
+        """Adds a command with a list of texts, octets and numbers."""
         append_command(self.commands, name, arguments, key_index)
         self._note_key(key_index)
 
@@ -152,7 +124,6 @@ struct Pipeline(Movable, Sized):
         """Adds the writing of a value (SET).
 
         Args:
-            key: The key.
             value: The value.
         """
         self.commands.begin["SET"](2)
@@ -163,7 +134,6 @@ struct Pipeline(Movable, Sized):
         """Adds the adding to a number (INCRBY).
 
         Args:
-            key: The key.
             by: How much.
         """
         self.commands.begin["INCRBY"](2)
@@ -171,11 +141,7 @@ struct Pipeline(Movable, Sized):
         self.commands.add_number(by)
 
     def delete(mut self, key: StringSpan):
-        """Adds the removal of a key (DEL).
-
-        Args:
-            key: The key.
-        """
+        """Adds the removal of a key (DEL)."""
         self.commands.begin["DEL"](1)
         self.commands.key(key)
 
@@ -183,7 +149,6 @@ struct Pipeline(Movable, Sized):
         """Adds that a key expires (PEXPIRE).
 
         Args:
-            key: The key.
             time_ms: After how many milliseconds.
         """
         self.commands.begin["PEXPIRE"](2)

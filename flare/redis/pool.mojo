@@ -215,19 +215,11 @@ struct RedisPool(Copyable, Movable):
         client[].close()
 
     def lent_count(self) -> Int:
-        """Counts the clients that are lent.
-
-        Returns:
-            How many.
-        """
+        """Counts the clients that are lent."""
         return self._shelf.lock()[].lent_count
 
     def idle_count(self) -> Int:
-        """Counts the connections that wait for work.
-
-        Returns:
-            How many.
-        """
+        """Counts the connections that wait for work."""
         return len(self._shelf.lock()[].idle)
 
     def close(self):
@@ -273,9 +265,5 @@ struct PooledRedis(Movable):
     def __getitem__(
         ref self,
     ) -> ref[self._client.value()[]] RedisClient:
-        """Reaches the client.
-
-        Returns:
-            The client.
-        """
+        """Lends the client."""
         return self._client.held()[]

@@ -43,13 +43,10 @@ struct StreamEntry(Copyable, Movable):
             self.fields.append(StreamField(name^, RedisValue(items.next())))
 
     def get(self, name: StringSpan) -> Optional[RedisValue]:
-        """Finds a field.
+        """Finds a field; None if there is none.
 
         Args:
             name: Its name.
-
-        Returns:
-            Its value; None if there is none.
         """
         for index in range(len(self.fields)):
             ref field = self.fields[index]
@@ -68,10 +65,6 @@ struct StreamBatch(Copyable, Movable):
 
     def __init__(out self, key: Reply[_], entries: Reply[_]) raises RedisError:
         """Copies entries.
-
-        Args:
-            key: The stream.
-            entries: Its entries.
 
         Raises:
             RedisError: If they are none.
@@ -113,23 +106,18 @@ struct ClaimedEntries(Copyable, Movable):
 
 
 trait StreamCommands(RedisCommands):
-    """The commands of streams."""
+    """The commands of streams. Each raises `RedisError` if it fails."""
 
     def xadd(
         mut self, key: StringSpan, *pairs: RedisArg, max_len: Int = 0
     ) raises RedisError -> String:
-        """Appends an entry (XADD).
+        """Appends an entry (XADD), and gives the id that the server has made. A
+        stream that is not there is made.
 
         Args:
-            key: The stream; made if it is not there.
+            key: The stream.
             pairs: Field and value in turn.
             max_len: About how many entries stay; 0 for all.
-
-        Returns:
-            The id that the server has made.
-
-        Raises:
-            RedisError: If it fails.
         """
         ref room = self._next()
         room.begin["XADD"](2 + len(pairs) + (3 if max_len > 0 else 0))
@@ -144,20 +132,8 @@ trait StreamCommands(RedisCommands):
         return String(self._run().text())
 
     def xlen(mut self, key: StringSpan) raises RedisError -> Int:
-        """Counts the entries of a stream (XLEN).
-
-        Args:
-            key: The stream.
-
-        Returns:
-            How many there are.
-
-        Raises:
-            RedisError: If it fails.
-        """
-        ref room = self._next()
-        room.begin_read["XLEN"](1)
-        room.key(key)
+        """Counts the entries of a stream (XLEN)."""
+        _ = self._read_at["XLEN"](key)
         return self._run().integer()
 
     def xrange(
@@ -167,23 +143,14 @@ trait StreamCommands(RedisCommands):
         end: StringSpan = "+",
         count: Int = 100,
     ) raises RedisError -> List[StreamEntry]:
-        """Reads entries by their ids (XRANGE).
+        """Reads entries by their ids (XRANGE), oldest first.
 
         Args:
-            key: The stream.
             start: The first id; `-` for the oldest, `(id` for those after it.
             end: The last id; `+` for the newest.
             count: Most entries.
-
-        Returns:
-            The entries, oldest first.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin_read["XRANGE"](5)
-        room.key(key)
+        ref room = self._read_at["XRANGE"](key, 4)
         room.add(start)
         room.add(end)
         room.add_literal["COUNT"]()
@@ -197,18 +164,12 @@ trait StreamCommands(RedisCommands):
         count: Int = 100,
         wait_ms: Int = 0,
     ) raises RedisError -> List[StreamBatch]:
-        """Reads what is new in some streams (XREAD).
+        """Reads what is new in some streams (XREAD); none if the time is over.
 
         Args:
             positions: The streams, and the last entries that were read.
             count: Most entries of each stream.
             wait_ms: How long to wait for one; 0 takes what is there.
-
-        Returns:
-            The streams that have something new; none if the time is over.
-
-        Raises:
-            RedisError: If it fails.
         """
         ref room = self._next()
         room.begin_read["XREAD"](
@@ -224,18 +185,11 @@ trait StreamCommands(RedisCommands):
         start: StringSpan = "$",
     ) raises RedisError -> Bool:
         """Makes a group of readers, and the stream if it is not there (XGROUP
-        CREATE with MKSTREAM).
+        CREATE with MKSTREAM), and gives False if the group is there already.
 
         Args:
-            key: The stream.
             group: The group.
             start: After which entry it begins: `$` the newest, `0` none.
-
-        Returns:
-            False if the group is there already.
-
-        Raises:
-            RedisError: If it fails otherwise.
         """
         ref room = self._next()
         room.begin["XGROUP"](5)
@@ -265,12 +219,10 @@ trait StreamCommands(RedisCommands):
         member (XREADGROUP). Confirm each with `xack`.
 
         Args:
-            group: The group.
             consumer: The member's name.
             positions: The streams with `>` for what is new, or `0` for what
                 this member has got and not confirmed.
             count: Most entries of each stream.
-            wait_ms: How long to wait for one; 0 takes what is there.
 
         Returns:
             The streams that have something; none if the time is over.
@@ -292,18 +244,10 @@ trait StreamCommands(RedisCommands):
     def xack(
         mut self, key: StringSpan, group: StringSpan, *ids: String
     ) raises RedisError -> Int:
-        """Confirms entries (XACK).
+        """Confirms entries (XACK), and gives how many were waiting for it.
 
         Args:
-            key: The stream.
-            group: The group.
             ids: The entries, at least one.
-
-        Returns:
-            How many were waiting for it.
-
-        Raises:
-            RedisError: If it fails.
         """
         ref room = self._next()
         room.begin["XACK"](2 + len(ids))
@@ -323,24 +267,14 @@ trait StreamCommands(RedisCommands):
         cursor: StringSpan = "0-0",
     ) raises RedisError -> ClaimedEntries:
         """Takes over entries that another member got and did not confirm
-        (XAUTOCLAIM).
+        (XAUTOCLAIM); they are to be confirmed as one's own.
 
         Args:
-            key: The stream.
-            group: The group.
             consumer: Who takes them over.
             idle_ms: For how long they have been waiting at least.
             cursor: Where to go on.
-
-        Returns:
-            The entries, which are to be confirmed.
-
-        Raises:
-            RedisError: If it fails.
         """
-        ref room = self._next()
-        room.begin["XAUTOCLAIM"](5)
-        room.key(key)
+        ref room = self._write_at["XAUTOCLAIM"](key, 4)
         room.add(group)
         room.add(consumer)
         room.add_number(idle_ms)

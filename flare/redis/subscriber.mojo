@@ -24,6 +24,8 @@ nothing by itself.
 struct RedisMessage[o: ImmOrigin](ImplicitlyCopyable):
     """A message of a channel, lent until the next call of its subscriber.
 
+    Each raises `RedisError` if what it gives is no UTF-8 (`NOT_TEXT`).
+
     Parameters:
         o: The subscriber's origin.
     """
@@ -33,43 +35,20 @@ struct RedisMessage[o: ImmOrigin](ImplicitlyCopyable):
     var _first: Int
 
     def channel(self) raises RedisError -> StringSpan[Self.o]:
-        """Names the channel.
-
-        Returns:
-            The channel.
-
-        Raises:
-            RedisError: If it is no UTF-8.
-        """
+        """Names the channel."""
         return self._reply[self._first].text()
 
     def pattern(self) raises RedisError -> StringSpan[Self.o]:
-        """Names the pattern that was subscribed to.
-
-        Returns:
-            The pattern; the channel if it was subscribed to by its name.
-
-        Raises:
-            RedisError: If it is no UTF-8.
-        """
+        """Names the pattern that was subscribed to; the channel if it was
+        subscribed to by its name."""
         return self._reply[1].text()
 
     def text(self) raises RedisError -> StringSpan[Self.o]:
-        """Lends the message.
-
-        Returns:
-            The message.
-
-        Raises:
-            RedisError: If it is no UTF-8 (`NOT_TEXT`).
-        """
+        """Lends the message."""
         return self._reply[self._first + 1].text()
 
     def octets(self) raises RedisError -> Span[UInt8, Self.o]:
         """Lends the message, of any octets.
-
-        Returns:
-            The message.
 
         Raises:
             RedisError: If the server sent none.
@@ -90,6 +69,8 @@ struct RedisSubscriber(Movable):
     Redis keeps no messages: what is sent while the connection is lost is gone.
     The subscriber connects again and says so in `gap_count`. For messages that
     must not be lost, use a stream.
+
+    Each raises `RedisError` if the connection fails.
     """
 
     var _link: RedisLink
@@ -150,13 +131,11 @@ struct RedisSubscriber(Movable):
         self._tell(command, len(channels))
 
     def psubscribe(mut self, *patterns: String) raises RedisError:
-        """Listens to all channels that match patterns.
+        """Listens to all channels that match patterns; the rest is as for
+        `subscribe`.
 
         Args:
             patterns: The patterns, such as `news.*`, at least one.
-
-        Raises:
-            RedisError: As for `subscribe`.
         """
         for index in range(len(patterns)):
             if patterns[index] not in self._patterns:
@@ -172,9 +151,6 @@ struct RedisSubscriber(Movable):
 
         Args:
             channel: The channel.
-
-        Raises:
-            RedisError: If the connection fails.
         """
         _drop(self._channels, channel)
         if self._link.connection.is_open():
@@ -188,9 +164,6 @@ struct RedisSubscriber(Movable):
 
         Args:
             pattern: The pattern.
-
-        Raises:
-            RedisError: If the connection fails.
         """
         _drop(self._patterns, pattern)
         if self._link.connection.is_open():
@@ -233,19 +206,12 @@ struct RedisSubscriber(Movable):
             self._note_answer(reply)
 
     def gap_count(self) -> Int:
-        """Counts the times that messages may have been missed.
-
-        Returns:
-            How often the connection was lost and made again.
-        """
+        """Counts how often the connection was lost and made again, so that
+        messages may have been missed."""
         return self._gap_count
 
     def is_connected(self) -> Bool:
-        """Tells whether there is a connection, as far as this side knows.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether there is a connection, as far as this side knows."""
         return self._link.connection.is_open()
 
     def check_connection(mut self):

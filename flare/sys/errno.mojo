@@ -26,6 +26,8 @@ comptime EBUSY = 16
 """In use."""
 comptime EEXIST = 17
 """There already."""
+comptime EFBIG = 27
+"""A file would be longer than this process may make one."""
 comptime ENOSPC = 28
 """There is no room left on the device."""
 comptime ENODEV = 19
@@ -147,6 +149,8 @@ def _phrase(number: Int) -> StaticString:
         return "no such file"
     if number == EEXIST:
         return "there is such a file already"
+    if number == EFBIG:
+        return "the file would be too large (see RLIMIT_FSIZE)"
     if number == ENOSPC:
         return "no space left on the device"
     if number == ENOTDIR:

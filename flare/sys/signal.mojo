@@ -33,6 +33,8 @@ comptime SIGUSR2 = by_platform(12, 31)
 """For the program's own use."""
 comptime SIGPIPE = 13
 """A write to a closed pipe."""
+comptime SIGXFSZ = 25
+"""A write that makes a file longer than RLIMIT_FSIZE allows."""
 comptime SIGALRM = 14
 """The time that `alarm` was set to is over."""
 comptime SIGTERM = 15
@@ -392,6 +394,13 @@ def _exchange[
 def ignore_sigpipe():
     """Lets writes to closed pipes fail with EPIPE instead of ending the process."""
     ignore_signal(SIGPIPE)
+
+
+def let_writes_fail():
+    """Lets writes to closed pipes fail with EPIPE, and such as make a file too
+    long with EFBIG, instead of ending the process."""
+    ignore_sigpipe()
+    ignore_signal(SIGXFSZ)
 
 
 def ignore_signal(signal: Int):

@@ -194,6 +194,67 @@ def test_a_public_field_says_what_an_argument_of_its_name_is():
     assert not docs_reference.is_complete(told)
 
 
+WIDTH = [{"name": "width", "description": "In metres."}]
+UNSAID = [{"name": "width", "description": ""}]
+
+
+def told_last(*functions: dict, **more) -> dict:
+    """The last overload of the last method of a trait, as the reference has it."""
+    node = {**struct(functions=list(functions), **more), "kind": "trait"}
+    return docs_reference.completed(node, FOUND)["functions"][-1]["overloads"][-1]
+
+
+def test_the_first_method_of_a_type_says_what_arguments_of_its_names_are():
+    assert told_last(method("open", args=WIDTH), method("shut", args=UNSAID))["args"] == WIDTH
+
+
+def test_what_a_method_says_of_its_argument_itself_stands():
+    own = [{"name": "width", "description": "In feet."}]
+    assert told_last(method("open", args=WIDTH), method("shut", args=own))["args"] == own
+
+
+def test_the_first_overload_says_what_the_others_give_and_raise():
+    first = overload("open", raises=True, raisesDoc="Error: Never.", returns={"type": "Int", "doc": "How wide."})
+    second = overload("open", raises=True, returns={"type": "Int"}, args=UNSAID)
+    told = told_last({"name": "open", "overloads": [first, second]})
+    assert (told["returns"]["doc"], told["raisesDoc"]) == ("How wide.", "Error: Never.")
+    assert not docs_reference.is_complete(told)
+
+
+@pytest.mark.parametrize("name", ["Opens.open", "open"])
+def test_a_docstring_may_leave_the_rest_to_another_method(name):
+    own = method("try_open", **{**SILENT, "summary": f"Tries it; the rest is as\nfor `{name}`."})
+    told = told_last(*([] if "." in name else [OPENS]), own)
+    assert told["summary"].startswith("Tries it")
+    assert docs_reference.is_complete(told)
+
+
+def test_the_rest_is_not_as_for_what_is_not_there():
+    own = method("try_open", **{**SILENT, "summary": "Tries it; the rest is as for `Opens.shut`."})
+    assert not docs_reference.is_complete(told_last(own))
+
+
+def test_a_type_says_what_all_of_its_methods_raise():
+    told = told_last(method("open", raises=True), description="Each raises `Error` if\nit is locked.")
+    assert told["raisesDoc"] == "Error: If it is locked."
+
+
+@pytest.mark.parametrize(
+    "summary, is_enough",
+    [
+        ("Tells whether it is open.", True),
+        ("Lends the key; nothing if it is open.", True),
+        ("Opens it (OPEN), and gives\nthe key.", True),
+        ("Opens it. Gives the key.", False),
+        ("Opens it.", False),
+        ("Countless.", False),
+    ],
+)
+def test_a_summary_may_say_what_is_given(summary, is_enough):
+    node = overload("open", summary=summary, returns={"type": "Bool"})
+    assert docs_reference.is_complete(node) == is_enough
+
+
 def test_a_trait_says_what_a_member_for_the_compiler_is():
     node = struct(aliases=[{"name": "Key", "summary": "", "description": ""}], parentTraits=[OF_TRAIT])
     assert docs_reference.completed(node, FOUND)["aliases"][0]["summary"] == "The key's type."

@@ -4,12 +4,13 @@ those that leave: RFC 9112 section 9.6."""
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
 from conftest import Client, read_all
 from processes import stopped
-from raw_server import Connection, answering
+from raw_server import Connection, answering, reset_at_close
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -126,6 +127,57 @@ def test_an_end_and_nothing_more_for_some_time_is_a_client_that_leaves(proxied, 
             sock.shutdown(socket.SHUT_WR)
         assert ended.wait(WAIT_S)
         assert read_all(sock) == b""
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+@pytest.mark.parametrize("way", ["reset", "end"])
+def test_content_that_nobody_wants_any_more_is_broken_off(proxied, start, way, hops):
+    """The upstream sees that it is no half-closed client: another gateway there
+    does not wait for anything more."""
+    ended, seen = threading.Event(), []
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(PAUSED)
+        try:
+            seen.append(connection.sock.recv(1))
+        except ConnectionResetError:
+            seen.append("reset")
+        ended.set()
+
+    _, server = proxied(handle)
+    for _ in range(1, hops):
+        server = start("proxy_server", upstream=server.url)
+    sock = server.connect(WAIT_S)
+    sock.sendall(GET)
+    read_paused(sock)
+    began = time.monotonic()
+    if way == "reset":
+        reset_at_close(sock)
+    sock.close()
+    assert ended.wait(WAIT_S)
+    assert seen == ["reset"]
+    # A half-closed client is waited for once, and one that resets never.
+    assert time.monotonic() - began < (1.5 if way == "reset" else 3.5)
+
+
+def test_a_request_that_is_not_answered_is_no_more_than_ended(proxied):
+    """A reset could take octets of it with it that the upstream has not read."""
+    asked, ended = threading.Event(), threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        asked.set()
+        assert connection.sock.recv(1) == b""
+        ended.set()
+
+    _, server = proxied(handle)
+    sock = server.connect(WAIT_S)
+    sock.sendall(GET)
+    assert asked.wait(WAIT_S)
+    reset_at_close(sock)
+    sock.close()
+    assert ended.wait(WAIT_S)
 
 
 def ask_own(server) -> None:

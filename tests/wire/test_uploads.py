@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import socket
 import zlib
 from pathlib import Path
@@ -156,4 +157,23 @@ def test_a_folder_that_is_gone(start, tmp_path):
         form = part(b"a", b"x") + END
         client.send(head(len(form)) + form)
         assert client.response().status == 200
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("mode", ["threads", "prefork"])
+def test_a_file_beyond_the_systems_limit_ends_no_process(start, mode):
+    """RLIMIT_FSIZE: a write beyond it raises SIGXFSZ, or fails with EFBIG where
+    that is ignored (setrlimit(2))."""
+    limit = (resource.RLIMIT_FSIZE, (100_000, 100_000))
+    server = start(
+        "workers_server", mode=mode, workers=1, handler_threads=2,
+        popen={"preexec_fn": lambda: resource.setrlimit(*limit)},
+    )  # fmt: skip
+    for _ in range(2):
+        with httpx.Client() as client:
+            files = {"f": ("a.bin", bytes(300_000))}
+            response = client.post(f"{server.url}/form", files=files)
+        assert response.status_code == 500
+    assert "write: the file would be too large" in server.stderr()
+    assert "SIGXFSZ" not in server.stderr()
     assert server.stop() == 0

@@ -592,30 +592,20 @@ struct ChannelCall(Movable):
         raise status.copy()
 
     def protocol(self) -> CallProtocol:
-        """Tells how the call goes over HTTP.
-
-        Returns:
-            The form of the channel's protocol that calls of this kind have; its
-            `codec` says how messages are written.
+        """Tells how the call goes over HTTP: the form of the channel's protocol
+        that calls of this kind have; its `codec` says how messages are written.
         """
         return self._protocol
 
     def json(
         ref self,
     ) -> ref[self._core[].json] Optional[ArcPointer[ProtobufJson]]:
-        """Lends what is chosen about messages in JSON.
-
-        Returns:
-            The channel's choices.
-        """
+        """Lends what the channel has chosen about messages in JSON."""
         return self._core[].json
 
     def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
-        """Lends the message that `next` has found.
-
-        Returns:
-            The message; good until the call is used again.
-        """
+        """Lends the message that `next` has found; good until the call is used
+        again."""
         # SAFETY: the response is this call's own, which is the origin.
         return rebind[Span[UInt8, ImmOrigin(origin_of(self))]](
             self.response.message()

@@ -77,18 +77,7 @@ struct AnyCredentials(ImplicitlyCopyable):
     def metadata(
         self, service_url: String, path: String
     ) raises GrpcStatus -> Metadata:
-        """Calls `CallCredentials.metadata`.
-
-        Args:
-            service_url: The service that is called.
-            path: The method.
-
-        Returns:
-            What goes with the call.
-
-        Raises:
-            GrpcStatus: If there is none.
-        """
+        """Calls the credentials; the rest is as for `CallCredentials.metadata`."""
         ref owned = self._owned[]
         return owned.call(owned.credentials.at, service_url, path)
 
@@ -131,13 +120,7 @@ struct GrpcCallOptions(Copyable, Movable):
         wait_for_ready: Optional[Bool] = None,
         coding: MessageCoding = MessageCoding.IDENTITY,
     ):
-        """Makes options.
-
-        Args:
-            timeout_ms: How long the call may take, in milliseconds.
-            wait_for_ready: Whether to wait for a server that cannot be reached.
-            coding: How messages are compressed.
-        """
+        """Makes options."""
         self.metadata = Metadata()
         self.timeout_ms = timeout_ms
         self.wait_for_ready = wait_for_ready

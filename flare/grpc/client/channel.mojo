@@ -61,10 +61,6 @@ struct GrpcChannel(ImplicitlyCopyable):
 
         Args:
             addresses: As for one; 1 to 1,024.
-            config: Times, limits, and how methods are called.
-
-        Raises:
-            GrpcStatus: `INVALID_ARGUMENT` if that cannot work.
         """
         self._core = ArcPointer(ChannelCore(addresses, config^))
 
@@ -109,7 +105,6 @@ struct GrpcChannel(ImplicitlyCopyable):
             Resp: The answer's type.
 
         Args:
-            path: Such as `/pkg.Service/Method`.
             request: The message.
             options: What the caller says; without a time of its own, the call
                 has `GrpcChannelConfig.timeout_ms`.
@@ -138,13 +133,7 @@ struct GrpcChannel(ImplicitlyCopyable):
         """Calls a method that streams its answers.
 
         Parameters:
-            Req: What is sent.
             Resp: The type of the answers.
-
-        Args:
-            path: Such as `/pkg.Service/Method`.
-            request: The message.
-            options: What the caller says.
 
         Returns:
             The call, to be read.
@@ -163,14 +152,6 @@ struct GrpcChannel(ImplicitlyCopyable):
         """Calls a method that is sent a stream, and gives one answer: `send`,
         then `reply`.
 
-        Parameters:
-            Req: What is sent.
-            Resp: The answer's type.
-
-        Args:
-            path: Such as `/pkg.Service/Method`.
-            options: What the caller says.
-
         Returns:
             The call.
         """
@@ -188,12 +169,7 @@ struct GrpcChannel(ImplicitlyCopyable):
         """Calls a method that streams both ways.
 
         Parameters:
-            Req: What is sent.
             Resp: What comes.
-
-        Args:
-            path: Such as `/pkg.Service/Method`.
-            options: What the caller says.
 
         Returns:
             The call.
@@ -203,11 +179,7 @@ struct GrpcChannel(ImplicitlyCopyable):
         )
 
     def figures(self) -> PoolFigures:
-        """Tells what the connections do, for metrics.
-
-        Returns:
-            The figures now.
-        """
+        """Tells what the connections do now, for metrics."""
         return self._core[].client.figures()
 
     def close(self):

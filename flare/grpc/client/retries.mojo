@@ -26,7 +26,7 @@ struct GrpcRetryPolicy(Copyable, Movable):
     """
 
     var max_attempts: Int
-    """Most attempts, the first one included; more than 5 count as 5."""
+    """Most attempts, the first one included: 2 or more; more than 5 count as 5."""
     var initial_backoff_ms: Int
     """The longest first pause, in milliseconds. Default 100 ms."""
     var max_backoff_ms: Int
@@ -34,7 +34,7 @@ struct GrpcRetryPolicy(Copyable, Movable):
     var backoff_multiplier: Float64
     """How much longer each pause may be than the one before. Default 2."""
     var retryable_codes: List[GrpcCode]
-    """What is worth another attempt; not OK."""
+    """What is worth another attempt, such as `GrpcCode.UNAVAILABLE`; not OK."""
 
     def __init__(
         out self,
@@ -45,16 +45,7 @@ struct GrpcRetryPolicy(Copyable, Movable):
         max_backoff_ms: Int = 1_000,
         backoff_multiplier: Float64 = 2.0,
     ):
-        """Makes a policy.
-
-        Args:
-            max_attempts: Most attempts; 2 or more.
-            retryable_codes: What is worth another attempt, such as
-                `GrpcCode.UNAVAILABLE`.
-            initial_backoff_ms: The longest first pause.
-            max_backoff_ms: The longest pause.
-            backoff_multiplier: How much longer each pause may be.
-        """
+        """Makes a policy."""
         self.max_attempts = max_attempts
         self.retryable_codes = retryable_codes^
         self.initial_backoff_ms = initial_backoff_ms
@@ -62,11 +53,8 @@ struct GrpcRetryPolicy(Copyable, Movable):
         self.backoff_multiplier = backoff_multiplier
 
     def problem(self) -> String:
-        """Looks for values that cannot work.
-
-        Returns:
-            What is wrong and what would be right; empty if all is well.
-        """
+        """Tells which values cannot work; the rest is as for
+        `ClientConfig.problem`."""
         if self.max_attempts < 2:
             return "maxAttempts must be 2 or more"
         if len(self.retryable_codes) == 0:
@@ -85,13 +73,10 @@ struct GrpcRetryPolicy(Copyable, Movable):
         return String()
 
     def retries(self, code: GrpcCode) -> Bool:
-        """Tells whether a code is worth another attempt.
+        """Tells whether a code is worth another attempt: the policy names it.
 
         Args:
             code: How the call has failed.
-
-        Returns:
-            True if the policy names it.
         """
         for index in range(len(self.retryable_codes)):
             if self.retryable_codes.at(index) == code:
@@ -99,15 +84,12 @@ struct GrpcRetryPolicy(Copyable, Movable):
         return False
 
     def pause_ms(self, attempt_count: Int, random_bits: UInt64) -> Int:
-        """Chooses a pause.
+        """Gives a pause, in milliseconds.
 
         Args:
             attempt_count: How many attempts there were since the server last
                 said itself when to come; 1 or more.
             random_bits: What chooses.
-
-        Returns:
-            Milliseconds.
         """
         var most = Float64(self.initial_backoff_ms)
         for _ in range(attempt_count - 1):

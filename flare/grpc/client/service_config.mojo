@@ -97,14 +97,11 @@ struct GrpcServiceConfig(Copyable, Movable):
             )
 
     def find(self, path: StringSpan) -> Int:
-        """Finds how a method is called: by its name, else by that of its
-        service, else as all are.
+        """Finds what is said of a method: the index in `methods`; -1 if nothing
+        is.
 
         Args:
             path: Such as `/pkg.Service/Method`.
-
-        Returns:
-            The index in `methods`; -1 if nothing is said.
         """
         var octets = path.as_bytes()
         var slash = len(octets)

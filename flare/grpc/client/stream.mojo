@@ -58,15 +58,8 @@ struct ChannelStream[Req: Message, Resp: Message](Movable):
         self.call = call^
 
     def send(mut self, message: Self.Req) -> Bool:
-        """Sends a message, and waits until the connection has taken it.
-
-        Args:
-            message: The message.
-
-        Returns:
-            True if it is on its way; False if the call is over, and `next` says
-            why.
-        """
+        """Sends a message, and waits until the connection has taken it; the
+        rest is as for `ChannelCall.send`."""
         return send_message(self.call, message)
 
     def finish_sending(mut self):
@@ -110,19 +103,12 @@ struct ChannelStream[Req: Message, Resp: Message](Movable):
         return self.call.response.headers.copy()
 
     def trailers(self) -> Metadata:
-        """Gives the metadata after the messages.
-
-        Returns:
-            The metadata; empty before the call is over.
-        """
+        """Gives the metadata after the messages; empty before the call is over."""
         return self.call.response.trailers.copy()
 
     def status(mut self) -> GrpcStatus:
         """Waits until the call is over; messages that still come are dropped.
-
-        Returns:
-            How it has ended.
-        """
+        The rest is as for `ChannelCall.status`."""
         return self.call.status()
 
     def cancel(mut self):

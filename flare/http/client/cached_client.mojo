@@ -69,7 +69,6 @@ struct CachedClient(TransferMethods):
     """
 
     comptime Failure = ClientError
-    """What is raised when there is no response."""
     var client: HttpClient
     """What sends requests."""
     var store: CacheStore
@@ -86,9 +85,7 @@ struct CachedClient(TransferMethods):
         """Makes a client that keeps responses.
 
         Args:
-            client: What sends requests.
             store: Where responses are kept.
-            policy: What the cache may do beyond what responses say.
 
         Raises:
             Error: If a number of the policy is out of its range, or the store
@@ -107,9 +104,6 @@ struct CachedClient(TransferMethods):
     def __init__(out self, var client: HttpClient) raises:
         """Makes a client that keeps up to 64 MiB of responses.
 
-        Args:
-            client: What sends requests.
-
         Raises:
             Error: If the system has no more locks.
         """
@@ -118,17 +112,7 @@ struct CachedClient(TransferMethods):
     def send(
         mut self, var request: ClientRequest
     ) raises ClientError -> ClientResponse:
-        """Answers with what is kept, or sends a request.
-
-        Args:
-            request: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none.
-        """
+        """Answers with what is kept, or sends a request."""
         ref state = self.client._state[]
         var prepared = self._prepare(request^, Upload())
         # What is sent decides: what hooks add, and cookies, included.

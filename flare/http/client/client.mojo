@@ -52,7 +52,6 @@ struct HttpClient(TransferMethods):
     """
 
     comptime Failure = ClientError
-    """What is raised when there is no response."""
     # Shared with the client of a `with` block.
     var _state: ArcPointer[ClientState]
     var _base: ClientBase
@@ -129,11 +128,7 @@ struct HttpClient(TransferMethods):
         return self^
 
     def cookies(self) -> CookieJar:
-        """Copies the cookies that are kept.
-
-        Returns:
-            The cookies; none if none are kept.
-        """
+        """Copies the cookies that are kept; none if none are kept."""
         if self._state[].jar:
             return self._state[].jar.value().copy()
         return CookieJar()
@@ -144,28 +139,13 @@ struct HttpClient(TransferMethods):
         self._state[].pool.clear()
 
     def idle_count(self) -> Int:
-        """Counts the connections that wait for a request.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the connections that wait for a request."""
         self._state[].leave_to_parent()
         return len(self._state[].pool)
 
     def send(
         mut self, var request: ClientRequest
     ) raises ClientError -> ClientResponse:
-        """Sends a request.
-
-        Args:
-            request: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none.
-        """
         var source = NoStream()
         var sink = NoStream()
         var nobody = NoProgress()
@@ -210,18 +190,8 @@ def _single[
     auth: Credentials = Credentials(),
     trace: TraceSpan = TraceSpan(),
 ) raises ClientError -> ClientResponse:
-    """Sends one request over a connection of its own.
-
-    Args:
-        headers: Header fields, such as `{"Accept": "text/html"}`.
-        params: Appended to the URL's query, such as `{"page": 2}`.
-        timeout_ms: Time for all of it in milliseconds.
-        auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-        trace: The span that the request is a part of.
-
-    Raises:
-        ClientError: If there is none.
-    """
+    """Sends one request over a connection of its own, with the arguments of
+    `HttpClient.get`. Raises if there is no response."""
     var client = HttpClient()
     return client.send(
         bare_request(method, url, headers^, params^, timeout_ms, auth, trace)
@@ -243,22 +213,9 @@ def _single_with_content[
     auth: Credentials = Credentials(),
     trace: TraceSpan = TraceSpan(),
 ) raises ClientError -> ClientResponse:
-    """Sends one request over a connection of its own.
-
-    Args:
-        body: The content, as for `HttpClient.request`.
-        headers: Header fields, such as `{"Accept": "text/html"}`.
-        params: Appended to the URL's query, such as `{"page": 2}`.
-        json: The content as JSON, as for `HttpClient.request`.
-        form: The content as a form, as for `HttpClient.request`.
-        data: The content as it is: text or octets.
-        timeout_ms: Time for all of it in milliseconds.
-        auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-        trace: The span that the request is a part of.
-
-    Raises:
-        ClientError: If there is none, or content is given twice.
-    """
+    """Sends one request over a connection of its own, with the arguments of
+    `HttpClient.request`. Raises if there is no response, or content is given
+    twice."""
     var client = HttpClient()
     var bare = bare_request(
         method, url, headers^, params^, timeout_ms, auth, trace

@@ -89,7 +89,6 @@ struct DownloadedFile(Movable):
         """Begins with a response.
 
         Args:
-            path: The file.
             response: The last response.
         """
         self.path = path^

@@ -128,11 +128,8 @@ struct OpenRequest(Readable):
             self._task.take().into_inner().abandon(self._state[])
 
     def into_state(deinit self) -> ArcPointer[ClientState]:
-        """Closes it, and gives what it had of its client.
-
-        Returns:
-            Buffers, for another request.
-        """
+        """Gives what it had of its client, buffers for another request, and
+        closes it."""
         if self._task:
             self._task.take().into_inner().abandon(self._state[])
         return self._state^
@@ -159,11 +156,8 @@ struct OpenRequest(Readable):
         return error^
 
     def is_complete(self) -> Bool:
-        """Tells whether the end of the response was read.
-
-        Returns:
-            True if there is nothing more, and `trailers` are there.
-        """
+        """Tells whether the end of the response was read: there is nothing
+        more, and `trailers` are there."""
         return (
             not self._task
             and not self._failure
@@ -177,7 +171,9 @@ struct OpenRequest(Readable):
     def write(
         mut self, octets: Span[UInt8, _], *, ends: Bool = False
     ) raises ClientError -> Bool:
-        """Sends content, and waits until the connection has taken all of it.
+        """Sends content, waits until the connection has taken all of it, and
+        gives False if the server wants no more of the request: its response is
+        on its way, or complete.
 
         Content of the response that comes meanwhile is kept for `read`. While
         the server takes nothing, this waits: for `write_timeout_ms` at most, as
@@ -187,10 +183,6 @@ struct OpenRequest(Readable):
         Args:
             octets: The content; none of it is kept.
             ends: True if nothing follows, as `finish` says.
-
-        Returns:
-            False if the server wants no more of the request: its response is on
-            its way, or complete.
 
         Raises:
             ClientError: If the request fails, its content was in memory or has
@@ -299,16 +291,16 @@ struct OpenRequest(Readable):
         _ = self._go_on()
 
     def read(mut self, room: MutSpan[UInt8, _]) raises ClientError -> Int:
-        """Reads what is there, waiting for the first octet.
+        """Reads what is there, waiting for the first octet, and gives how many
+        octets that is; 0 at the end.
 
         Args:
             room: Where to; not empty.
 
-        Returns:
-            How many octets were read; 0 at the end.
-
         Raises:
-            ClientError: If the content cannot be had; the same again if it is
+            ClientError: If the content cannot be had: the connection fails or
+                is silent for too long, the content is cut short or cannot be
+                decoded, or the request's source fails. The same again if it is
                 read once more.
         """
         var count = self._pieces.read_ahead(room)

@@ -109,12 +109,8 @@ struct OpenResponse(Readable):
         var request: PreparedRequest,
         var source: Optional[UploadSource],
     ) raises ClientError:
-        """Sends a request, and waits for the head of its final response.
-
-        Args:
-            state: The client.
-            request: The request, whose `content_use` is lent.
-            source: Its streamed content, if it has some.
+        """Sends a request, and waits for the head of its final response; the
+        rest is as for `OpenRequest.__init__`.
 
         Raises:
             ClientError: If it fails for good.
@@ -150,31 +146,16 @@ struct OpenResponse(Readable):
         )
 
     def story(self) -> ResponseStory:
-        """Tells how it came to the response.
-
-        Returns:
-            How often the request was sent, and why not again.
-        """
+        """Tells how it came to the response, as `ClientResponse.story` does."""
         return self._story.copy()
 
     def history(self) -> List[RedirectStep]:
-        """Tells which redirections led to the response.
-
-            for step in client.get("/old").history():
-                print(step.status, step.url)
-
-        Returns:
-            Each with its status and the URL that answered so, the first one
-            first; at most 32.
-        """
+        """Tells which redirections led to the response, as
+        `ClientResponse.history` does."""
         return self._story.history.copy()
 
     def ok(self) -> Bool:
-        """Tells whether the request succeeded.
-
-        Returns:
-            True for a status below 400.
-        """
+        """Tells whether the request succeeded: the status is below 400."""
         return self.status < 400
 
     def raise_for_status(self) raises ClientError:
@@ -198,31 +179,21 @@ struct OpenResponse(Readable):
         raise error^
 
     def content_len(self) -> Int:
-        """Tells how much content was announced.
-
-        Returns:
-            Bytes as transferred, and so those of `received_len`; -1 if the
-            server does not say.
-        """
+        """Tells how many bytes of content were announced, as transferred, and
+        so those of `received_len`; -1 if the server does not say."""
         return self._content_len
 
     def received_len(self) -> Int:
-        """Counts the content that has come.
-
-        Returns:
-            Bytes as transferred, before a content coding is undone.
-        """
+        """Counts the bytes of content that have come, as transferred, before a
+        content coding is undone."""
         ref call = self._call
         if call._task:
             return call._task.value()[].received_len()
         return call._received_len
 
     def is_complete(self) -> Bool:
-        """Tells whether the end of the content was read.
-
-        Returns:
-            True if there is nothing more, and `trailers` are there.
-        """
+        """Tells whether the end of the content was read: there is nothing more,
+        and `trailers` are there."""
         return self._call.is_complete()
 
     def _note_end(mut self):
@@ -231,20 +202,8 @@ struct OpenResponse(Readable):
             swap(self.trailers, self._call.trailers)
 
     def read(mut self, room: MutSpan[UInt8, _]) raises ClientError -> Int:
-        """Reads what is there, waiting for the first octet.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            How many octets were read; 0 at the end.
-
-        Raises:
-            ClientError: If the content cannot be had: the connection fails or
-                is silent for too long, the content is cut short or cannot be
-                decoded, or the request's source fails. The same again if it is
-                read once more.
-        """
+        """Reads what is there, waiting for the first octet; the rest is as for
+        `OpenRequest.read`."""
         var count = self._call.read(room)
         if count == 0:
             self._note_end()
@@ -262,13 +221,10 @@ struct OpenResponse(Readable):
     def read_all(
         mut self, limit: Int = CONTENT_LEN_MAX
     ) raises ClientError -> List[UInt8]:
-        """Reads to the end.
+        """Reads to the end, all that was left.
 
         Args:
             limit: Most octets.
-
-        Returns:
-            All that was left.
 
         Raises:
             ClientError: As `read`, or if there is more than the limit.
@@ -288,16 +244,14 @@ struct OpenResponse(Readable):
     def to_response(
         var self, limit: Int = CONTENT_LEN_MAX
     ) raises ClientError -> ClientResponse:
-        """Reads to the end, and gives what `HttpClient.send` would have given.
+        """Reads to the end, and gives what `HttpClient.send` would have given;
+        the body is what was not read before.
 
             var opened = client.open("GET", "/items")
             var items = opened^.to_response().json()
 
         Args:
             limit: Most content in bytes.
-
-        Returns:
-            The response, whose body is what was not read before.
 
         Raises:
             ClientError: As `read_all`.
@@ -312,14 +266,11 @@ struct OpenResponse(Readable):
     def next_line(
         mut self, limit: Int = LINE_LEN_MAX
     ) raises ClientError -> Optional[String]:
-        """Reads a line that ends with LF or CRLF.
+        """Reads a line that ends with LF or CRLF, without that; nothing at the
+        end of the content. A last line without an end is a line.
 
         Args:
             limit: Longest line in bytes, without its end.
-
-        Returns:
-            The line without its end; nothing at the end of the content. A last
-            line without an end is a line.
 
         Raises:
             ClientError: As `read`; if the line is longer than the limit
@@ -366,13 +317,11 @@ struct OpenResponse(Readable):
     def next_json(
         mut self, limit: Int = LINE_LEN_MAX
     ) raises ClientError -> Optional[JsonValue]:
-        """Reads a value of JSON lines: each line is one (RFC 8259).
+        """Reads a value of JSON lines, of which each is one (RFC 8259); nothing
+        at the end. Empty lines are passed over.
 
         Args:
             limit: Longest line in bytes.
-
-        Returns:
-            The value; nothing at the end. Empty lines are passed over.
 
         Raises:
             ClientError: As `next_line`; `BadContent` if the line is no JSON,
@@ -392,19 +341,13 @@ struct OpenResponse(Readable):
     def next_json[
         T: Movable & Deinitable
     ](mut self, limit: Int = LINE_LEN_MAX) raises ClientError -> Optional[T]:
-        """Reads a line of JSON into a plain struct.
+        """Reads such a line into a plain struct.
 
             var opened = client.open("GET", "/items")
             var item = opened.next_json[Item]()
 
         Parameters:
             T: The struct, as for `read_json`.
-
-        Args:
-            limit: Longest line in bytes.
-
-        Returns:
-            The struct; nothing at the end. Empty lines are passed over.
 
         Raises:
             ClientError: As `next_line`; `BadContent` if the line is no such
@@ -421,17 +364,14 @@ struct OpenResponse(Readable):
     def next_event(
         mut self, limit: Int = EVENT_LEN_MAX
     ) raises ClientError -> Optional[ServerSentEvent]:
-        """Reads a server-sent event (WHATWG HTML section 9.2).
+        """Reads a server-sent event (WHATWG HTML section 9.2); nothing at the
+        end of the content. An event that the end cuts off is none.
 
         For streams that end, such as the answer of a language model. What is to
         be had again when the connection breaks is an `EventSource`'s.
 
         Args:
             limit: Longest event in bytes; that of the first call counts.
-
-        Returns:
-            The event; nothing at the end of the content. An event that the end
-            cuts off is none.
 
         Raises:
             ClientError: As `read`, or if the event is longer than the limit
@@ -459,19 +399,13 @@ struct OpenResponse(Readable):
         self._events = EventParser(limit, last_id^)
 
     def last_event_id(self) -> String:
-        """Tells what a request that goes on names as `Last-Event-ID`.
-
-        Returns:
-            The id of the last event, or of one before; empty if none had one.
-        """
+        """Tells what a request that goes on names as `Last-Event-ID`: the id of
+        the last event, or of one before; empty if none had one."""
         return self._events.value().last_id if self._events else String()
 
     def retry_ms(self) -> Int:
-        """Tells how long the server wants clients to wait before they return.
-
-        Returns:
-            Milliseconds; -1 if it has not said.
-        """
+        """Tells how many milliseconds the server wants clients to wait before
+        they return; -1 if it has not said."""
         return self._events.value().retry_ms if self._events else -1
 
     def _too_long(self, what: StaticString, limit: Int) -> ClientError:

@@ -82,7 +82,6 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
     """
 
     comptime Failure = ClientError
-    """What is raised when there is no response."""
     var _shared: ArcPointer[_Shared]
 
     def __init__(
@@ -93,7 +92,8 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         *,
         limits: ConnectionLimits = ConnectionLimits(),
     ) raises ClientError:
-        """Makes a client without connections.
+        """Makes a client without connections; the rest is as for
+        `HttpClient.__init__`.
 
         Args:
             base_url: What URLs without a scheme are appended to.
@@ -101,10 +101,6 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
                 they are only sent to its origin.
             config: Times, limits and habits of each request.
             limits: How many connections there may be, and who waits.
-
-        Raises:
-            ClientError: If the base URL is none, or the configuration or the
-                credentials cannot work.
         """
         check_problem(config.problem())
         check_problem(limits.problem())
@@ -119,13 +115,8 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
     ) raises ClientError -> Self:
         """Keeps cookies from now on (RFC 6265), for all threads together.
 
-        Call it before the client is used.
-
-        Args:
-            jar: Cookies to begin with.
-
-        Returns:
-            The same client.
+        Call it before the client is used; the rest is as for
+        `HttpClient.with_cookies`.
 
         Raises:
             ClientError: If the system has no more locks.
@@ -137,20 +128,12 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         return self^
 
     def cookies(self) -> CookieJar:
-        """Copies the cookies that are kept.
-
-        Returns:
-            The cookies; none if none are kept.
-        """
+        """Copies the cookies that are kept; none if none are kept."""
         ref jar = self._shared[].parts.jar
         return jar.value().snapshot() if jar else CookieJar()
 
     def figures(self) -> PoolFigures:
-        """Tells what the connections do, for metrics.
-
-        Returns:
-            The figures now.
-        """
+        """Tells what the connections do now, for metrics."""
         return self._shared[].parts.connections.figures()
 
     def close(self):
@@ -160,17 +143,6 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
     def send(
         mut self, var request: ClientRequest
     ) raises ClientError -> ClientResponse:
-        """Sends a request.
-
-        Args:
-            request: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none.
-        """
         var source = NoStream()
         var sink = NoStream()
         var nobody = NoProgress()
@@ -249,32 +221,22 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         )
 
     def new_state(self) -> ArcPointer[ClientState]:
-        """Makes what one thread needs to send requests.
-
-        Returns:
-            Buffers and the like, and the connections that all threads share.
-        """
+        """Gives what one thread needs to send requests: buffers and the like,
+        and the connections that all threads share."""
         var state = ArcPointer(ClientState(self._shared[].config.copy()))
         state[].share(self._shared[].parts.copy())
         return state^
 
     def is_same(self, other: Self) -> Bool:
-        """Tells whether another one is a copy.
+        """Tells whether another client is a copy of this one.
 
         Args:
             other: The other one.
-
-        Returns:
-            True if they are the same client.
         """
         return self._shared is other._shared
 
     def is_last(self) -> Bool:
-        """Tells whether there is no other copy.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether there is no other copy."""
         return self._shared.count() == 1
 
     def _take_state(self) -> ArcPointer[ClientState]:

@@ -125,7 +125,7 @@ trait TransferMethods(RequestMethods):
 
         Args:
             request: The request.
-            progress: Is told.
+            progress: Is told; it counts octets as transferred.
 
         Returns:
             The response.
@@ -153,7 +153,6 @@ trait TransferMethods(RequestMethods):
             W: The sink's type.
 
         Args:
-            request: The request.
             sink: Gets the decoded content of a 2xx response; that of others
                 is the response's body.
 
@@ -164,11 +163,8 @@ trait TransferMethods(RequestMethods):
             ClientError: If there is none, or the sink fails (`SinkFailed`);
                 the sink may have got a part of the content.
         """
-        var source = NoStream()
         var nobody = NoProgress()
-        return self._run(
-            request^, Upload(), source, sink, nobody, ContentUse.PASS_ON
-        )
+        return self.download(request^, sink, nobody)
 
     def download[
         W: Writable, P: TransferProgress
@@ -176,18 +172,6 @@ trait TransferMethods(RequestMethods):
         mut self, var request: ClientRequest, mut sink: W, mut progress: P
     ) raises ClientError -> ClientResponse:
         """Writes the response's content to a sink, and tells how far it is.
-
-        Parameters:
-            W: The sink's type.
-            P: The type of who is told.
-
-        Args:
-            request: The request.
-            sink: Gets the decoded content of a 2xx response.
-            progress: Is told; it counts octets as transferred.
-
-        Returns:
-            The response.
 
         Raises:
             ClientError: If there is none, or the sink fails, or `progress`
@@ -227,11 +211,8 @@ trait TransferMethods(RequestMethods):
             ClientError: If there is none, or the source fails or is not as
                 long as said (`SourceFailed`).
         """
-        var sink = NoStream()
         var nobody = NoProgress()
-        return self._run(
-            request^, Upload(content_len), source, sink, nobody, ContentUse.KEEP
-        )
+        return self.upload(request^, source, nobody, content_len)
 
     def upload[
         R: Readable, P: TransferProgress
@@ -242,21 +223,8 @@ trait TransferMethods(RequestMethods):
         mut progress: P,
         content_len: Int = UNKNOWN_LEN,
     ) raises ClientError -> ClientResponse:
-        """Sends content from a source, and tells how far it is.
-
-        Parameters:
-            R: The source's type.
-            P: The type of who is told.
-
-        Args:
-            request: The request; its own content is not sent.
-            source: The content.
-            progress: Is told what the connection has taken.
-            content_len: Its length in bytes; if it is not known, the content
-                is sent in chunks.
-
-        Returns:
-            The response.
+        """Sends content from a source, and tells how much of it the connection
+        has taken.
 
         Raises:
             ClientError: If there is none, or the source fails, or `progress`
@@ -290,7 +258,6 @@ trait TransferMethods(RequestMethods):
         `WHILE_PROGRESSING`, ends at the head.
 
         Args:
-            request: The request.
             raw: True to read the content as it is transferred, not decoded.
             head_timeout_ms: Time until the head is there, redirections and
                 repetitions included. Without it silence is bounded by
@@ -325,30 +292,11 @@ trait TransferMethods(RequestMethods):
         head_timeout_ms: Int = CLIENTS_OWN,
         idle_timeout_ms: Int = CLIENTS_OWN,
     ) raises ClientError -> OpenResponse:
-        """Sends a request whose content comes from a source, which goes on being
-        sent while the caller reads the response.
+        """Sends a request whose content comes from a source, not from itself,
+        and goes on being sent while the caller reads the response.
 
-        The source is read when the connection takes more; while it waits,
-        the response is not read. A status of 300 or more ends the content.
-
-        Parameters:
-            R: The source's type.
-
-        Args:
-            request: The request; its own content is not sent.
-            source: The content.
-            content_len: Its length in bytes; if it is not known, the content
-                is sent in chunks.
-            raw: True to read the content as it is transferred, not decoded.
-            head_timeout_ms: Time until the head is there.
-            idle_timeout_ms: Longest silence while the caller reads.
-
-        Returns:
-            The response, to be read.
-
-        Raises:
-            ClientError: If there is none.
-        """
+        The source is read when the connection takes more; while it waits, the
+        response is not read. A status of 300 or more ends the content."""
         var key = self._changed_key(request)
         var response = self._opener().open(
             request^,
@@ -375,14 +323,8 @@ trait TransferMethods(RequestMethods):
 
         If the request has content in memory, that is sent, and nothing can be
         written. Redirections and repetitions are as for `open` with a source:
-        once content was written there are none. No cache is asked.
-
-        Args:
-            request: The request.
-            raw: True to read the content as it is transferred, not decoded.
-            head_timeout_ms: Time until the head is there, that of the caller
-                between calls included.
-            idle_timeout_ms: Longest silence while the caller reads.
+        once content was written there are none. No cache is asked. Until the
+        head is there the time of the caller between calls counts, too.
 
         Returns:
             The request; nothing of it is sent yet.
@@ -417,28 +359,9 @@ trait TransferMethods(RequestMethods):
         idle_timeout_ms: Int = CLIENTS_OWN,
     ) raises ClientError -> OpenResponse:
         """Sends a request, with the arguments of `request`, and gives its
-        response as soon as the head is there.
+        response as soon as the head is there; its time is for reading, too.
 
             var response = client.open("POST", "/chat", json={"stream": True})
-
-        Args:
-            method: The method, such as `GET`.
-            url: The URL.
-            body: The content, as for `request`.
-            headers: Header fields, such as `{"Accept": "text/html"}`.
-            params: Appended to the URL's query, such as `{"page": 2}`.
-            json: The content as JSON, as for `request`.
-            form: The content as a form, as for `request`.
-            data: The content as it is: text or octets.
-            timeout_ms: Time for all of it, reading included, in milliseconds.
-            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of.
-            raw: True to read the content as it is transferred, not decoded.
-            head_timeout_ms: Time until the head is there.
-            idle_timeout_ms: Longest silence while the caller reads.
-
-        Returns:
-            The response, to be read.
 
         Raises:
             ClientError: If there is none, or content is given twice.
@@ -544,29 +467,8 @@ trait TransferMethods(RequestMethods):
         syncs: Bool = False,
         max_attempts: Int = DOWNLOAD_ATTEMPT_COUNT,
     ) raises ClientError -> DownloadedFile:
-        """Brings content into a file, and tells how far it is.
-
-        Parameters:
-            P: The type of who is told.
-
-        Args:
-            request: The request: GET, without Range.
-            path: The file; its folder is there.
-            progress: Is told how far it is, what was there before included.
-            resumes: False to begin from the start, and to keep nothing if it
-                fails.
-            replaces: False to fail if the file is there already.
-            syncs: True to have the file survive a loss of power.
-            max_attempts: How many requests in turn may bring less than 64 KiB;
-                1 to send one.
-
-        Returns:
-            What was brought.
-
-        Raises:
-            ClientError: If it cannot be had, or the file not be written
-                (`SinkFailed`, such as for a full disk).
-        """
+        """Brings content into a file, and tells how far it is, what was there
+        before included."""
         var download = FileDownload(
             self._opener(),
             request^,

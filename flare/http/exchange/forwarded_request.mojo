@@ -118,6 +118,15 @@ struct Http1Request(Movable):
         """Tells whether anything of a response has come."""
         return self.parser.__bool__() and self.parser.held()[].has_begun()
 
+    def is_amid_response(self) -> Bool:
+        """Tells whether all of the request has left, and the response is under
+        way: its head has come and its end has not."""
+        return (
+            self.parser.__bool__()
+            and self.parser.held()[].is_amid_content()
+            and self.outgoing.has_sent_all()
+        )
+
     def receive[
         S: OctetStream
     ](mut self, mut stream: S, limits: HeadLimits) raises -> ResponseProgress:

@@ -180,11 +180,7 @@ struct RetryDecision(Equatable, TrivialRegisterPassable):
         return self == Self.AGAIN
 
     def name(self) -> StaticString:
-        """Names the decision, for figures.
-
-        Returns:
-            One word, or a few with `_` between them.
-        """
+        """Names it by one word, or a few with `_` between them."""
         return global_constant[_NAMES]().at(Int(self.code))
 
 
@@ -307,14 +303,8 @@ struct RetryBudget(ImplicitlyCopyable):
                 return
 
     def has_left(self, now_ms: Int = 0) -> Bool:
-        """Tells whether there is one repetition or more.
-
-        Args:
-            now_ms: As for `note_request`.
-
-        Returns:
-            True if `take` would take one, unless another thread does.
-        """
+        """Tells whether there is one repetition or more: `take` would take one,
+        unless another thread does."""
         ref bucket = self._bucket[]
         bucket.turn(now_ms)
         return bucket.covers(bucket.level.load())
@@ -347,11 +337,8 @@ struct RetryBudget(ImplicitlyCopyable):
         return Int(self._bucket[].level.load() // _WHOLE)
 
     def problem(self) -> String:
-        """Looks for numbers that cannot work.
-
-        Returns:
-            What is wrong and what would be right; empty if all is well.
-        """
+        """Tells which numbers cannot work; the rest is as for
+        `ClientConfig.problem`."""
         ref bucket = self._bucket[]
         if bucket.share < 0 or bucket.share > _WHOLE:
             return String(

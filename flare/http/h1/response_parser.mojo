@@ -171,6 +171,11 @@ struct ResponseParser(Movable):
             or len(self.input) > 0
         )
 
+    def is_amid_content(self) -> Bool:
+        """Tells whether the head has come, and the end of the content was not
+        seen yet."""
+        return self._state == _BODY
+
     def advance(
         mut self, limits: HeadLimits
     ) raises RemoteProtocolError -> ResponseProgress:

@@ -216,6 +216,13 @@ struct UpstreamLink(LoopTask, OctetStream):
         self.release()
         self._loop[].remove(self.token)
 
+    def break_off(mut self):
+        """Closes the connection by a reset, which no upstream takes for the end
+        of one side."""
+        if self.connection:
+            self.connection.held()[].transport.reset_on_close()
+        self.close()
+
     @no_inline
     def send(mut self, octets: Span[UInt8, _]) -> Int:
         """Writes octets. Returns how many were taken, or a negative number as

@@ -307,13 +307,21 @@ struct UpstreamRequest(Movable):
         return kept^
 
     def give_up(mut self, mut worker: ProxyWorker):
-        """Closes the connection, or ends the stream, complete or not."""
+        """Closes the connection, or ends the stream, complete or not.
+
+        A response that is under way is broken off by a reset. The upstream has
+        the request then; before, a reset might take octets of it along.
+        """
         self._reused_ms = -1
+        var is_amid_response = self.http1.is_amid_response()
         if self.http1.parser:
             worker.give_parser(self.http1.parser.take())
         if self.link:
             var link = self.link.take()
-            link[].close()
+            if is_amid_response:
+                link[].break_off()
+            else:
+                link[].close()
         if self.http2 and self.http2.held()[].stream:
             var stream = self.http2.held()[].stream.take()
             stream^.give_back()

@@ -49,7 +49,7 @@ from flare.runtime.prefork.program import (
 from flare.runtime.service_manager import close_unclaimed
 from flare.runtime.stats_board import SharedStats, WorkerStats
 from flare.runtime.worker_count import WORKER_COUNT_MAX
-from flare.sys.signal import ignore_sigpipe
+from flare.sys.signal import let_writes_fail
 from flare.sys.socket_file import SocketFile
 from flare.tls.config import TlsServerConfig
 from flare.tls.context import TlsServerContext
@@ -526,7 +526,7 @@ struct HttpServer(Movable):
     ) raises -> List[RawSocket]:
         """Takes the listeners, once; `called` names who wants them."""
         var listeners = take_listeners(self._listeners[], called)
-        ignore_sigpipe()
+        let_writes_fail()
         self._terms[].descriptors = prepare_descriptors(
             self._terms[].config, listeners.at(0).fd(), worker_count
         )

@@ -29,20 +29,12 @@ struct RedisArg(Copyable, Movable):
 
     @implicit
     def __init__(out self, text: String):
-        """Takes a text.
-
-        Args:
-            text: The text.
-        """
+        """Takes a text."""
         self.text = text
 
     @implicit
     def __init__(out self, text: StringSpan):
-        """Copies a text.
-
-        Args:
-            text: The text.
-        """
+        """Copies a text."""
         self.text = String(text)
 
     @implicit
@@ -56,11 +48,7 @@ struct RedisArg(Copyable, Movable):
 
     @implicit
     def __init__(out self, number: Float64):
-        """Takes a number.
-
-        Args:
-            number: The number.
-        """
+        """Takes a number."""
         self.text = float_text(number)
 
     @implicit
@@ -75,11 +63,7 @@ struct RedisArg(Copyable, Movable):
 
     @implicit
     def __init__(out self, octets: List[UInt8]):
-        """Copies octets.
-
-        Args:
-            octets: The octets.
-        """
+        """Copies octets."""
         self.text = String(StringSpan(unsafe_from_utf8=Span(octets)))
 
 

@@ -140,13 +140,11 @@ struct RedisErrorKind(Equatable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def of_code(code: StringSpan) -> Self:
-        """Finds the kind of a server's error.
+        """Finds the kind of a server's error; `REFUSED` for a code that has
+        none of its own.
 
         Args:
             code: Its first word.
-
-        Returns:
-            The kind; `REFUSED` for a code that has none of its own.
         """
         comptime known = [
             Self.AUTH_REQUIRED,
@@ -236,12 +234,7 @@ struct RedisError(Copyable, Movable, Writable):
     """True if all of the command had left, or may have."""
 
     def __init__(out self, kind: RedisErrorKind, var message: String):
-        """Makes an error.
-
-        Args:
-            kind: What went wrong.
-            message: The cause in words.
-        """
+        """Makes an error."""
         self.kind = kind
         self.message = message^
         self.server = String()
@@ -287,12 +280,9 @@ struct RedisError(Copyable, Movable, Writable):
         return error^
 
     def may_have_run(self) -> Bool:
-        """Tells whether the server may have carried the command out.
-
-        Returns:
-            True if the command had left and no answer came; False if it did
-            not leave, or the server refused it.
-        """
+        """Tells whether the server may have carried the command out: it had
+        left and no answer came. False if it did not leave, or the server
+        refused it."""
         return self.was_sent and self.kind.code.byte_length() == 0
 
     def write_to(self, mut writer: Some[Writer]):

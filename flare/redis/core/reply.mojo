@@ -44,11 +44,8 @@ struct ReplyKind(Equatable, ImplicitlyCopyable, TrivialRegisterPassable):
 
     @always_inline
     def is_aggregate(self) -> Bool:
-        """Tells whether it holds other replies.
-
-        Returns:
-            True for arrays, maps, sets and pushes.
-        """
+        """Tells whether it holds other replies: arrays, maps, sets and pushes
+        do."""
         return (
             self.octet == 0x2A
             or self.octet == 0x25
@@ -74,7 +71,8 @@ struct ReplyNode(TrivialRegisterPassable):
 struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
     """A reply, lent from the connection's octets.
 
-    It is good until the next call of what lent it; `keep` copies it.
+    It is good until the next call of what lent it; `keep` copies it. Each raises
+    `RedisError` if it is an error of the server, or not what is asked for.
 
         var reply = redis.command("LRANGE", "queue", 0, -1)
         for item in reply:
@@ -160,37 +158,21 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
 
     @always_inline
     def kind(self) -> ReplyKind:
-        """Tells what it is.
-
-        Returns:
-            The kind.
-        """
+        """Tells what it is."""
         return self._node().kind
 
     @always_inline
     def is_null(self) -> Bool:
-        """Tells whether there is nothing.
-
-        Returns:
-            True for null of any kind.
-        """
+        """Tells whether there is nothing: null of any kind."""
         return self.kind() == ReplyKind.NULL
 
     @always_inline
     def is_error(self) -> Bool:
-        """Tells whether the server refused.
-
-        Returns:
-            True for an error, which `error` gives.
-        """
+        """Tells whether the server refused; `error` says why."""
         return self.kind() == ReplyKind.ERROR
 
     def error(self) -> RedisError:
-        """Gives the server's error.
-
-        Returns:
-            The error; one without words if this is none.
-        """
+        """Gives the server's error; one without words if this is none."""
         var node = self._node()
         if node.kind != ReplyKind.ERROR:
             return RedisError(RedisErrorKind.REFUSED, String())
@@ -215,14 +197,8 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
 
     @always_inline
     def octets(self) raises RedisError -> Span[UInt8, Self.o]:
-        """Lends the octets of a text, short or long.
-
-        Returns:
-            The octets, for as long as the reply is lent.
-
-        Raises:
-            RedisError: If it is an error, or no text.
-        """
+        """Lends the octets of a text, short or long, for as long as the reply
+        is lent."""
         var node = self._node()
         if (
             node.kind == ReplyKind.BULK
@@ -235,10 +211,7 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
         raise self._unexpected("a text")
 
     def text(self) raises RedisError -> StringSpan[Self.o]:
-        """Lends a text, short or long.
-
-        Returns:
-            The text, for as long as the reply is lent.
+        """Lends a text, short or long, for as long as the reply is lent.
 
         Raises:
             RedisError: If it is an error, no text, or no UTF-8 (`NOT_TEXT`).
@@ -251,14 +224,7 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
         return StringSpan(unsafe_from_utf8=octets)
 
     def integer(self) raises RedisError -> Int:
-        """Gives a whole number, or one that is written as text.
-
-        Returns:
-            The number.
-
-        Raises:
-            RedisError: If it is an error, or no such number.
-        """
+        """Gives a whole number, or one that is written as text."""
         var node = self._node()
         if node.kind == ReplyKind.INTEGER or node.kind == ReplyKind.BOOLEAN:
             return node.start
@@ -269,14 +235,8 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
         raise self._unexpected("a whole number")
 
     def number(self) raises RedisError -> Float64:
-        """Gives a number, also one that is written as text.
-
-        Returns:
-            The number; `inf`, `-inf` and `nan` are known.
-
-        Raises:
-            RedisError: If it is an error, or no number.
-        """
+        """Gives a number, also one that is written as text; `inf`, `-inf` and
+        `nan` are known."""
         var node = self._node()
         if node.kind == ReplyKind.INTEGER:
             return Float64(node.start)
@@ -298,14 +258,7 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
         raise self._unexpected("a number")
 
     def boolean(self) raises RedisError -> Bool:
-        """Gives a truth; RESP2 says 1 and 0.
-
-        Returns:
-            The truth.
-
-        Raises:
-            RedisError: If it is an error, or neither truth nor number.
-        """
+        """Gives a truth; RESP2 says 1 and 0."""
         var node = self._node()
         if node.kind == ReplyKind.INTEGER or node.kind == ReplyKind.BOOLEAN:
             return node.start != 0
@@ -313,12 +266,8 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the replies that it holds.
-
-        Returns:
-            How many; names and values of a map count each, and what holds none
-            has 0.
-        """
+        """Counts the replies that it holds; names and values of a map count
+        each, and what holds none has 0."""
         var node = self._node()
         return node.length if node.kind.is_aggregate() else 0
 
@@ -328,12 +277,6 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
         Args:
             index: Counted from 0. All before it are passed over: to take one
                 after the other, iterate.
-
-        Returns:
-            The reply.
-
-        Raises:
-            RedisError: If it is an error, or holds not so many.
         """
         self.check()
         if index < 0 or index >= len(self):
@@ -357,16 +300,11 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
             there = Int(node.end)
 
     def find(self, name: StringSpan) raises RedisError -> Optional[Self]:
-        """Finds the value of a name, in a map or in RESP2's array of pairs.
+        """Finds the value of a name, in a map or in RESP2's array of pairs;
+        None if it is not there.
 
         Args:
             name: The name.
-
-        Returns:
-            The value, or None if the name is not there.
-
-        Raises:
-            RedisError: If it is an error.
         """
         self.check()
         var items = self.__iter__()
@@ -406,11 +344,8 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
             nodes.append(node)
 
     def keep(self) -> RedisReply:
-        """Copies the reply out of the connection.
-
-        Returns:
-            The copy, good for as long as it lives.
-        """
+        """Copies the reply out of the connection; the copy is good for as long
+        as it lives."""
         return RedisReply(self)
 
     @no_inline
@@ -495,11 +430,7 @@ struct RedisReply(Copyable, Movable):
         reply.append_to(self._nodes, self._octets)
 
     def view(self) -> Reply[ImmOrigin(origin_of(self))]:
-        """Lends the reply.
-
-        Returns:
-            The reply, as the connection lent it.
-        """
+        """Lends the reply, as the connection lent it."""
         # SAFETY: both lists are this value's own, which the origin names.
         return Reply[ImmOrigin(origin_of(self))](
             unsafe_nodes=self._nodes, unsafe_octets=self._octets

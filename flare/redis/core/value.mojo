@@ -31,9 +31,6 @@ struct RedisValue(Copyable, Movable):
     def text(self) raises RedisError -> String:
         """Copies the value as text.
 
-        Returns:
-            The text.
-
         Raises:
             RedisError: If it is no UTF-8 (`NOT_TEXT`); `octets` has it then.
         """

@@ -16,7 +16,7 @@ from flare.runtime.prefork.program import (
 from flare.runtime.prefork.supervisor import Supervisor
 from flare.runtime.stats_board import SharedStats, WorkerStats
 from flare.runtime.event import Waker
-from flare.sys.signal import ignore_sigpipe, process_id
+from flare.sys.signal import let_writes_fail, process_id
 from std.memory import ArcPointer
 
 
@@ -114,7 +114,7 @@ struct Prefork(Movable):
             Error: If workers crash too often: which one, and of what.
         """
         # Who reads the log may be gone; that ends neither master nor workers.
-        ignore_sigpipe()
+        let_writes_fail()
         var listeners = List[RawSocket]()
         swap(listeners, self._listeners)
         var supervisor = Supervisor(

@@ -17,9 +17,9 @@ trait PreforkProgram(Deinitable, Movable):
         SIGTERM asks for an orderly stop, once however often it comes: one to
         the whole process group comes beside the supervisor's. SIGINT, SIGHUP,
         SIGUSR2, SIGTTIN and SIGTTOU are the supervisor's and ignored here, and so
-        is SIGPIPE: a write that nobody reads fails with EPIPE. A program that
-        has a loop watches `child.lifeline_fd()` and ends when
-        it is readable.
+        is SIGPIPE: a write that nobody reads fails with EPIPE. So is SIGXFSZ: one
+        beyond RLIMIT_FSIZE fails with EFBIG. A program that has a loop watches
+        `child.lifeline_fd()` and ends when it is readable.
 
         Args:
             child: The process; call its `ready` when the work has begun.

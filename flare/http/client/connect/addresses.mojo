@@ -162,11 +162,7 @@ struct HostAddresses(Copyable, Defaultable, Movable):
             raise NetworkError.of_name(NameLookupFailed, name, String(error))
 
     def is_empty(self) -> Bool:
-        """Tells whether all is left to the system.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether all is left to the system."""
         return len(self._pinned) == 0 and not self._resolver
 
 

@@ -103,11 +103,7 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
         self._field += auth.password
 
     def __bool__(self) -> Bool:
-        """Tells whether there are credentials.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether there are credentials."""
         return self._field.byte_length() > 0
 
     def check(self) raises ClientError:
@@ -126,11 +122,8 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
             )
 
     def login(self) -> Optional[BasicAuth]:
-        """Takes user name and password apart again.
-
-        Returns:
-            Both; nothing for other credentials, or none.
-        """
+        """Gives user name and password apart again; nothing for other
+        credentials, or none."""
         if self._kind == _DIGEST:
             return self._digest_login()
         if not self._field.startswith(_BASIC):
@@ -161,20 +154,13 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
             return None
 
     def is_digest(self) -> Bool:
-        """Tells whether they answer challenges, and are no field by themselves.
-
-        Returns:
-            True for `DigestAuth`.
-        """
+        """Tells whether they answer challenges (`DigestAuth`), and are no field
+        by themselves."""
         return self._kind == _DIGEST
 
     def field_value(self) -> StringSpan[origin_of(self._field)]:
-        """Lends the value of the field.
-
-        Returns:
-            Scheme and credentials; empty if there are none, or they are
-            `DigestAuth`.
-        """
+        """Lends the value of the field, scheme and credentials; empty if there
+        are none, or they are `DigestAuth`."""
         if self._kind == _DIGEST:
             return StringSpan(self._field)[byte=0:0]
         return StringSpan(self._field)

@@ -69,30 +69,19 @@ struct CancelToken(CancelWatcher):
             self._state[].bell.wake()
 
     def is_cancelled(self) -> Bool:
-        """Tells whether `cancel` was called.
-
-        Returns:
-            True from then on.
-        """
+        """Tells whether `cancel` was called."""
         return self._state[].flag.load[ordering=Ordering.ACQUIRE]() != 0
 
     def fd(self) -> Int32:
-        """Lends a descriptor to wait for: it can be read once `cancel` was
-        called.
-
-        Returns:
-            The number, good while a copy of the token lives.
-        """
+        """Lends a descriptor to wait for, good while a copy of the token lives:
+        it can be read once `cancel` was called."""
         return self._state[].bell.fd()
 
     def error(self, phase: Phase) -> ClientError:
-        """Makes the error of a request that was ended.
+        """Gives the error of a request that was ended.
 
         Args:
             phase: What it was at.
-
-        Returns:
-            The error.
         """
         return ClientError(
             phase, Cancelled, "the program has cancelled the request"

@@ -139,13 +139,8 @@ struct ClientError(Copyable, Movable, Writable):
     def __init__(
         out self, phase: Phase, kind: NetworkErrorKind, var reason: String
     ):
-        """Makes an error; the client fills in the URL.
-
-        Args:
-            phase: When it failed.
-            kind: What went wrong.
-            reason: The cause in words, and what to do about it.
-        """
+        """Makes an error, whose reason says, too, what to do about it; the
+        client fills in the URL."""
         self.phase = phase
         self.kind = kind
         self.detail = kind
@@ -161,19 +156,13 @@ struct ClientError(Copyable, Movable, Writable):
         """Takes over a failure of the network.
 
         Args:
-            phase: When it failed.
             error: What failed.
         """
         self = Self(phase, error.kind, String(error))
         self.detail = error.detail
 
     def __init__(out self, phase: Phase, error: RemoteProtocolError):
-        """Takes over a breach of the protocol.
-
-        Args:
-            phase: When it was found.
-            error: What was broken.
-        """
+        """Takes over a breach of the protocol."""
         self = Self(phase, _kind_of(error.rule), String(error))
         self.rule = error.rule
         if error.rule == Rule.HEADER_LEN:
@@ -225,12 +214,7 @@ struct ClientError(Copyable, Movable, Writable):
         self.reason.write("; ClientConfig.", name, " allows more")
 
     def __init__(out self, phase: Phase, error: TlsError):
-        """Takes over a failure of TLS, or of the network below it.
-
-        Args:
-            phase: When it failed.
-            error: What failed.
-        """
+        """Takes over a failure of TLS, or of the network below it."""
         if error.network:
             self = Self(phase, error.network.value())
         else:
@@ -239,29 +223,17 @@ struct ClientError(Copyable, Movable, Writable):
 
     @implicit
     def __init__(out self, error: LocalProtocolError):
-        """Takes over the refusal to write a request.
-
-        Args:
-            error: What was refused.
-        """
+        """Takes over the refusal to write a request."""
         self = bad_request(String(error))
 
     @implicit
     def __init__(out self, error: JsonError):
-        """Takes over what is wrong with the JSON of a response.
-
-        Args:
-            error: What is wrong.
-        """
+        """Takes over what is wrong with the JSON of a response."""
         self = Self(Phase.RESPONSE, BadContent, String(error))
 
     @implicit
     def __init__(out self, error: Error):
-        """Takes over what a program calls in one `try` with a request.
-
-        Args:
-            error: What failed.
-        """
+        """Takes over what a program calls in one `try` with a request."""
         self = Self(Phase.RESPONSE, OtherError, String(error))
 
     @staticmethod

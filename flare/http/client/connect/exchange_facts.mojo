@@ -70,11 +70,7 @@ struct ConnectionInfo(Copyable, Movable):
     var _certificate: Optional[ArcPointer[HeldCertificate]]
 
     def __init__(out self, times: ConnectTimes):
-        """Begins with nothing known.
-
-        Args:
-            times: How long it took to open the connection.
-        """
+        """Begins with nothing known but how long it took to open it."""
         self.remote = None
         self.local = None
         self.tls_version = String()
@@ -94,12 +90,8 @@ struct ConnectionInfo(Copyable, Movable):
             self._certificate = ArcPointer(certificate.take())
 
     def certificate(self) -> Optional[PeerCertificate]:
-        """Reads the certificate that the host has shown, and that was verified
-        unless the configuration says otherwise.
-
-        Returns:
-            The certificate; nothing without TLS.
-        """
+        """Gives the certificate that the host has shown, and that was verified
+        unless the configuration says otherwise; nothing without TLS."""
         if not self._certificate:
             return None
         return PeerCertificate(self._certificate.held()[])
@@ -142,11 +134,7 @@ struct ExchangeFacts(Copyable, Movable):
         self._connection = connection
 
     def connection(self) -> Optional[ConnectionInfo]:
-        """Tells what is known of the connection.
-
-        Returns:
-            What is known; nothing if there was no connection.
-        """
+        """Tells what is known of the connection; nothing if there was none."""
         if not self._connection:
             return None
         return self._connection.held()[].copy()

@@ -105,11 +105,7 @@ struct Netrc(Copyable, Defaultable, Movable):
         return logins^
 
     def is_empty(self) -> Bool:
-        """Tells whether there are no logins.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether there are no logins."""
         return len(self._entries) == 0
 
     def find(

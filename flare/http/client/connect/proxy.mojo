@@ -40,11 +40,8 @@ struct ProxyScheme(Equatable, TrivialRegisterPassable):
     """`socks5h`: by RFC 1928; the proxy looks names of hosts up."""
 
     def is_http(self) -> Bool:
-        """Tells whether the proxy speaks HTTP, with TLS or without.
-
-        Returns:
-            False for SOCKS.
-        """
+        """Tells whether the proxy speaks HTTP, with TLS or without, and not
+        SOCKS."""
         return self == Self.HTTP or self == Self.HTTPS
 
 
@@ -115,11 +112,8 @@ struct Proxy(Copyable, Movable):
         self = Self(StringSpan(url))
 
     def name(self) -> String:
-        """Writes host and port, for errors and for the pool.
-
-        Returns:
-            Such as `proxy.example:3128`; with the scheme if it is not `http`.
-        """
+        """Names it by host and port, such as `proxy.example:3128`; with the
+        scheme if it is not `http`."""
         var authority = host_and_port(self.host, self.port)
         if self.scheme == ProxyScheme.HTTPS:
             return "https://" + authority
@@ -181,24 +175,16 @@ struct ProxySettings(Copyable, Defaultable, Movable):
         self = Self(proxy.copy(), NoProxy())
 
     def __init__(out self, var proxy: Proxy, exceptions: NoProxy):
-        """Sends requests through one proxy, with exceptions.
-
-        Args:
-            proxy: The proxy.
-            exceptions: Hosts that are reached without it.
-        """
+        """Sends requests through one proxy, with exceptions."""
         self.http = proxy.copy()
         self.https = proxy^
         self.exceptions = exceptions.copy()
 
     def choose(self, endpoint: Endpoint) -> Optional[Proxy]:
-        """Chooses the way to a host.
+        """Finds the proxy on the way to a host; nothing for the direct way.
 
         Args:
             endpoint: Where a request goes.
-
-        Returns:
-            The proxy, or nothing for the direct way.
         """
         if endpoint.is_unix or (self.http is None and self.https is None):
             return None
@@ -341,22 +327,16 @@ struct NoProxy(Copyable, Defaultable, Movable):
 
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Reads a literal list.
-
-        Args:
-            text: The list.
-        """
+        """Reads a literal list."""
         self = Self(StringSpan(text))
 
     def covers(self, host: StringSpan, port: UInt16) -> Bool:
-        """Tells whether a host is an exception.
+        """Tells whether a host is an exception: it is to be reached without a
+        proxy.
 
         Args:
             host: A name, or an address without brackets.
             port: The port.
-
-        Returns:
-            True if it is to be reached without a proxy.
         """
         if self._is_all:
             return True

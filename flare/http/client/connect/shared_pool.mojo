@@ -37,25 +37,15 @@ struct ConnectionLimits(ImplicitlyCopyable):
         queue_timeout_ms: Int = 10_000,
         max_waiting: Int = 1_024,
     ):
-        """Sets the limits.
-
-        Args:
-            max_connections: Most connections open at once.
-            max_per_host: Most of them to one host.
-            queue_timeout_ms: Longest wait for one; -1 for no limit of its own.
-            max_waiting: Most requests that wait at once.
-        """
+        """Sets the limits."""
         self.max_connections = max_connections
         self.max_per_host = max_per_host
         self.queue_timeout_ms = queue_timeout_ms
         self.max_waiting = max_waiting
 
     def problem(self) -> String:
-        """Looks for values that cannot work.
-
-        Returns:
-            What is wrong and what would be right; empty if all is well.
-        """
+        """Tells which values cannot work; the rest is as for
+        `ClientConfig.problem`."""
         if self.max_connections < 1 or self.max_per_host < 1:
             return "max_connections and max_per_host must be 1 or more"
         if self.queue_timeout_ms < -1:

@@ -14,7 +14,8 @@ from std.memory import OwnedPointer
 
 
 struct Transport(Movable, OctetStream):
-    """A connected socket whose calls never wait."""
+    """A connected socket whose calls never wait. A negative number that one of
+    them answers is for `failure` to explain."""
 
     var _socket: RawSocket
     # In a box: most connections have none, and all are moved.
@@ -42,8 +43,7 @@ struct Transport(Movable, OctetStream):
 
     def shake_hands(mut self) -> Int:
         """Goes on with the handshake. Returns 0 if it is complete or there is
-        none, or a negative number as `failure` takes it; -EAGAIN to wait for
-        the connection."""
+        none, or a negative number; -EAGAIN to wait for the connection."""
         if self._tls:
             return self._tls.value()[].shake_hands(self._socket)
         return 0
@@ -86,8 +86,6 @@ struct Transport(Movable, OctetStream):
 
     @always_inline
     def send(mut self, octets: Span[UInt8, _]) -> Int:
-        """Writes octets. Returns how many were taken, or a negative number as
-        `failure` takes it."""
         if self._tls:
             return self._tls.value()[].send(self._socket, octets)
         return self._socket.send(octets)
@@ -95,28 +93,30 @@ struct Transport(Movable, OctetStream):
     def send_two(
         mut self, first: Span[UInt8, _], second: Span[UInt8, _]
     ) -> Int:
-        """Writes two pieces, the first of which is not empty, with one call
-        where there is no TLS. Returns how many octets of both were taken, or a
-        negative number as `failure` takes it."""
         if self._tls:
             return self._tls.value()[].send(self._socket, first)
         return self._socket.send_two(first, second)
 
     @always_inline
     def flush(mut self) -> Int:
-        """Sends what was taken and has not left yet. Returns 0 if all has left,
-        or a negative number as `failure` takes it."""
         if self._tls:
             return self._tls.value()[].flush(self._socket)
         return 0
 
     @always_inline
     def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
-        """Reads octets. Returns how many, 0 at the end of the stream, or a
-        negative number as `failure` takes it."""
         if self._tls:
             return self._tls.value()[].receive(self._socket, room)
         return self._socket.receive(room)
+
+    def reset_on_close(mut self):
+        """Has the other side see that nobody reads on, as a half-closed
+        connection would not tell it."""
+        try:
+            self._socket.reset_on_close()
+        except:
+            # Then it ends as others do.
+            pass
 
     def undelivered_len(self) -> Int:
         """Counts the octets that have not reached the other side's system; 0 if

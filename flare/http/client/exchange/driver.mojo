@@ -33,9 +33,8 @@ def run_task[
     mut sink: W,
     mut progress: P,
 ) raises ClientError -> ClientResponse:
-    """Sends one request, and waits until its final response is there, after
-    all redirections. Streamed content comes from `source`, that of the response
-    goes to `sink`. Raises if the request fails for good."""
+    """Sends one request, and waits until its final response is there, after all
+    redirections, as `end_task` does."""
     var task = RequestTask(request^, state)
     end_task(task, state, source, sink, progress)
     return task^.finish(state)

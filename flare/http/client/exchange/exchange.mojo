@@ -114,18 +114,16 @@ def begin_content(
     has_content: Bool,
     content_len: Int,
 ) raises ClientError -> Int:
-    """Decides what becomes of the content of a response whose head is there, and
-    with that whether the response is the final one;
-    there is none for sure without `has_content`, and `content_len` bytes of it
-    were announced, 0 or less if that is not known. Returns how long it may be,
-    as transferred, in bytes; raises if it is coded and a library is missing."""
+    """Decides what becomes of the content of a response whose head is there,
+    and with that whether the response is the final one; arguments, result and
+    errors are those of `ResponseBuilder.begin_content`."""
     ref response = builder.response
     response.exchange.head_ns = monotonic_ns() - request.timeouts.start_ns
     request.tell_head(response)
     var sent_len = attempt.content_len
     var is_success = response.status >= 200 and response.status < 300
     var use = request.content_use
-    if request.will_follow(response) or (
+    if request.will_follow(response.status, response.headers) or (
         request.will_stop_expecting(response, sent_len)
     ):
         use = ContentUse.DISCARD

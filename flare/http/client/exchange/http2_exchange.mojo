@@ -174,8 +174,8 @@ struct Http2Exchange(Movable):
         )
 
     def step(mut self, mut attempt: Attempt) raises ClientError -> Step:
-        """Goes on with what is there. Returns what to do, as `Attempt.step`
-        says; raises if the stream or its connection has failed."""
+        """Goes on with what is there, as `Attempt.step` does. Raises if the
+        stream or its connection has failed."""
         with self._hold():
             ref flight = self.flight.held()[]
             flight.has_news = False
@@ -221,10 +221,8 @@ struct Http2Exchange(Movable):
         mut builder: ResponseBuilder,
         config: ClientConfig,
     ) raises ClientError -> Bool:
-        """Does what a step other than `WAIT` asks for, `NEEDS_CONTENT` only for
-        the request's own content, and tells whether the exchange is over.
-        Raises if the content is too long or cannot be decoded, or a file of a
-        form not be read."""
+        """Does on a stream what `apply_step` does. Raises, too, if the content
+        is too long."""
         if step == Step.NEEDS_CONTENT:
             append_own_content(attempt, request)
         elif step == Step.HEAD:
@@ -288,8 +286,8 @@ struct Http2Exchange(Movable):
     def decode_more(
         mut self, mut builder: ResponseBuilder
     ) raises ClientError -> Bool:
-        """Makes more content for the sink of the piece that was taken last;
-        False if that is used up. Raises if the content cannot be decoded."""
+        """Makes more of the piece that was taken last, as
+        `ResponseBuilder.decode_more` does."""
         with self._hold():
             ref flight = self.flight.held()[]
             if builder.decode_more(_piece(flight, self._piece_len)):

@@ -371,13 +371,9 @@ struct PreparedRequest(Movable):
     def has_content(self) -> Bool:
         return self.upload.is_streamed or self.body.content_len() > 0
 
-    def will_follow(self, response: ClientResponse) -> Bool:
-        """Tells whether a response leads elsewhere, and is not the final one;
-        its head is enough."""
-        return self.will_follow(response.status, response.headers)
-
     def will_follow(self, status: Status, headers: HeaderMap) -> Bool:
-        """Tells the same of a response with such a head."""
+        """Tells whether a response with such a head leads elsewhere, and is not
+        the final one."""
         return (
             is_redirect(status)
             and self._max_redirects > 0
@@ -388,9 +384,8 @@ struct PreparedRequest(Movable):
         self, response: ClientResponse, sent_len: Int
     ) -> Bool:
         """Tells whether the request goes out again without Expect, as 417 asks
-        for (RFC 9110 section 10.1.1); the response's head is enough. Not if any
-        of the `sent_len` bytes of content that the attempt has taken came from
-        a source: they are not there any more."""
+        for (RFC 9110 section 10.1.1); the response's head is enough. Not if it
+        `has_lost_content`."""
         return (
             response.status == 417
             and self.expects_continue
@@ -399,16 +394,17 @@ struct PreparedRequest(Movable):
         )
 
     def has_lost_content(self, sent_len: Int) -> Bool:
-        """Tells whether content was read from its source, which gives it once."""
+        """Tells whether any of the `sent_len` bytes of content that an attempt
+        has taken came from a source, which gives it once: they are not there
+        any more."""
         return self.upload.is_streamed and sent_len > 0
 
     def will_authenticate(
         self, response: ClientResponse, sent_len: Int
     ) -> Bool:
         """Tells whether the request goes out again with an answer to a
-        challenge (RFC 7616); the response's head is enough. Not if any of the
-        `sent_len` bytes of content that the attempt has taken came from a
-        source: they are not there any more."""
+        challenge (RFC 7616); the response's head is enough. Not if it
+        `has_lost_content`."""
         if not self.has_turn() or self.has_lost_content(sent_len):
             return False
         return Bool(
@@ -422,8 +418,7 @@ struct PreparedRequest(Movable):
     ) raises ClientError:
         """Goes where a redirection leads; `will_follow` is true for it. Raises
         if there were too many, it leads nowhere, or the content is to go there,
-        too, and some of the `sent_len` bytes that the attempt has taken of it
-        came from a source: they are not there any more."""
+        too, and it `has_lost_content`."""
         if self.redirect_count >= self._max_redirects:
             raise ClientError(
                 Phase.REDIRECT,

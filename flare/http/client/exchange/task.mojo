@@ -524,7 +524,9 @@ struct RequestTask(Movable):
             self._builder.response, self._attempt[].content_len
         ):
             self.request.expects_continue = False
-        elif self.request.will_follow(self._builder.response):
+        elif self.request.will_follow(
+            self._builder.response.status, self._builder.response.headers
+        ):
             self.request.follow(
                 self._builder.response,
                 state.config,

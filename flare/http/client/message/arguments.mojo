@@ -31,29 +31,17 @@ struct PlainValue(Copyable, Movable):
 
     @implicit
     def __init__(out self, var text: String):
-        """Takes text.
-
-        Args:
-            text: The text.
-        """
+        """Takes text."""
         self.text = text^
 
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Takes literal text.
-
-        Args:
-            text: The text.
-        """
+        """Takes literal text."""
         self.text = String(text)
 
     @implicit
     def __init__(out self, text: StringSpan):
-        """Copies text.
-
-        Args:
-            text: The text.
-        """
+        """Copies text."""
         self.text = String(text)
 
     @implicit
@@ -67,11 +55,7 @@ struct PlainValue(Copyable, Movable):
 
     @implicit
     def __init__(out self, number: Float64):
-        """Writes a number.
-
-        Args:
-            number: The number.
-        """
+        """Writes a number."""
         self.text = float_text(number)
 
     @implicit
@@ -99,11 +83,7 @@ struct RequestHeaders(Copyable, Defaultable, Movable):
 
     @implicit
     def __init__(out self, var fields: HeaderMap):
-        """Takes fields.
-
-        Args:
-            fields: The fields.
-        """
+        """Takes fields."""
         self.fields = fields^
         self.problem = String()
 
@@ -116,7 +96,7 @@ struct RequestHeaders(Copyable, Defaultable, Movable):
         """Takes a dictionary as it is written.
 
         Args:
-            names: The fields' names.
+            names: Names, in the order in which they are written.
             values: Their values.
             __dict_literal__: Marks this as what a literal becomes.
         """
@@ -148,11 +128,7 @@ struct QueryParams(Copyable, Defaultable, Movable):
 
     @implicit
     def __init__(out self, var pairs: FormData):
-        """Takes parameters; a name may occur more than once.
-
-        Args:
-            pairs: Names and values.
-        """
+        """Takes parameters; a name may occur more than once."""
         self.pairs = pairs^
 
     def __init__(
@@ -161,13 +137,8 @@ struct QueryParams(Copyable, Defaultable, Movable):
         var values: List[PlainValue],
         __dict_literal__: NoneType,
     ):
-        """Takes a dictionary as it is written.
-
-        Args:
-            names: The parameters' names.
-            values: Their values.
-            __dict_literal__: Marks this as what a literal becomes.
-        """
+        """Takes a dictionary as it is written; the rest is as for
+        `RequestHeaders.__init__`."""
         self.pairs = _pairs(names, values)
 
 
@@ -187,17 +158,13 @@ struct FormContent(Copyable, Defaultable, Movable):
         """Takes a form without files.
 
         Args:
-            form: The fields.
+            form: The form.
         """
         self.body = RequestBody(form)
 
     @implicit
     def __init__(out self, var form: MultipartForm):
-        """Takes a form with files.
-
-        Args:
-            form: The form.
-        """
+        """Takes a form with files."""
         self.body = RequestBody(form^)
 
     def __init__(
@@ -206,13 +173,8 @@ struct FormContent(Copyable, Defaultable, Movable):
         var values: List[PlainValue],
         __dict_literal__: NoneType,
     ):
-        """Takes a dictionary as it is written.
-
-        Args:
-            names: The fields' names.
-            values: Their values.
-            __dict_literal__: Marks this as what a literal becomes.
-        """
+        """Takes a dictionary as it is written; the rest is as for
+        `RequestHeaders.__init__`."""
         self.body = RequestBody(_pairs(names, values))
 
 
@@ -240,11 +202,7 @@ struct DataContent(Copyable, Defaultable, Movable):
 
     @implicit
     def __init__(out self, octets: Span[UInt8, _]):
-        """Copies octets.
-
-        Args:
-            octets: The octets.
-        """
+        """Copies octets."""
         self.body = RequestBody(Body(list_of(octets)), String(OCTET_STREAM))
 
     @implicit
@@ -258,11 +216,7 @@ struct DataContent(Copyable, Defaultable, Movable):
 
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Takes literal text.
-
-        Args:
-            text: The text.
-        """
+        """Takes literal text."""
         self.body = RequestBody(Body(text), String(TEXT_PLAIN))
 
 
@@ -298,21 +252,13 @@ struct JsonContent(Copyable, Defaultable, Movable):
 
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Takes literal JSON text; it is not checked.
-
-        Args:
-            text: The text.
-        """
+        """Takes literal JSON text; it is not checked."""
         self.body = RequestBody(text)
         self.problem = String()
 
     @implicit
     def __init__(out self, text: StringSpan):
-        """Copies JSON text; it is not checked.
-
-        Args:
-            text: The text.
-        """
+        """Copies JSON text; it is not checked."""
         self.body = RequestBody(text)
         self.problem = String()
 
@@ -336,9 +282,6 @@ struct JsonContent(Copyable, Defaultable, Movable):
         Parameters:
             T: The value's type; one with fields that JSON has no form for does
                 not compile.
-
-        Args:
-            value: The value.
         """
         self = Self()
         var item = JsonItem(value)
@@ -351,13 +294,8 @@ struct JsonContent(Copyable, Defaultable, Movable):
         var values: List[JsonItem],
         __dict_literal__: NoneType,
     ):
-        """Takes a dictionary as it is written.
-
-        Args:
-            names: The members' names.
-            values: Their values.
-            __dict_literal__: Marks this as what a literal becomes.
-        """
+        """Takes a dictionary as it is written; the rest is as for
+        `RequestHeaders.__init__`."""
         var item = JsonItem(names^, values^, None)
         self.problem = item.problem
         self.body = RequestBody(Body(item.text), String(APPLICATION_JSON))
@@ -376,7 +314,7 @@ struct JsonItem(Copyable, Movable):
         """Takes literal text.
 
         Args:
-            value: The text.
+            value: The value.
         """
         self = Self(String(value))
 
@@ -386,9 +324,6 @@ struct JsonItem(Copyable, Movable):
 
         Parameters:
             T: The value's type, as for `JsonContent`.
-
-        Args:
-            value: The value.
         """
         self.text = String()
         self.problem = String()
@@ -399,11 +334,7 @@ struct JsonItem(Copyable, Movable):
 
     @implicit
     def __init__(out self, value: JsonValue):
-        """Writes a JSON value.
-
-        Args:
-            value: The value.
-        """
+        """Writes a JSON value."""
         self.text = String()
         self.problem = String()
         try:
@@ -417,13 +348,8 @@ struct JsonItem(Copyable, Movable):
         var values: List[Self],
         __dict_literal__: NoneType,
     ):
-        """Takes a dictionary as it is written.
-
-        Args:
-            names: The members' names.
-            values: Their values.
-            __dict_literal__: Marks this as what a literal becomes.
-        """
+        """Takes a dictionary as it is written; the rest is as for
+        `RequestHeaders.__init__`."""
         self.text = "{"
         self.problem = String()
         for index in range(len(names)):

@@ -131,11 +131,7 @@ struct ClientConfig(Copyable, Movable):
     var _asks_codings: Bool
 
     def __init__(out self, *, strict: Bool = False):
-        """Makes the default configuration.
-
-        Args:
-            strict: True to refuse responses that are irregular but clear.
-        """
+        """Makes the default configuration."""
         self.strict = strict
         self._asks_codings = False
         self.connect_timeout_ms = 10_000
@@ -182,38 +178,29 @@ struct ClientConfig(Copyable, Movable):
 
     def drops_codings(self, headers: HeaderMap) -> Bool:
         """Tells whether a request goes out without the client's own
-        Accept-Encoding.
+        Accept-Encoding: if it asks for a range.
 
         A range counts octets of the content as it is coded (RFC 9110 section
         14.1.2), and a part of coded content cannot be decoded.
 
         Args:
             headers: The request's own fields.
-
-        Returns:
-            True if it asks for a range.
         """
         return self._asks_codings and len(headers) > 0 and "range" in headers
 
     def offers_http2(self, is_tls: Bool) -> Bool:
-        """Tells whether HTTP/2 may be spoken.
+        """Tells whether HTTP/2 is offered with TLS, or begun with without.
 
         Args:
             is_tls: True for a connection with TLS.
-
-        Returns:
-            True to offer it with TLS, or to begin with it without.
         """
         if not is_tls:
             return self.http2_prior_knowledge
         return self.http2 and (len(self.tls.alpn) == 0 or "h2" in self.tls.alpn)
 
     def problem(self) -> String:
-        """Looks for values that cannot work.
-
-        Returns:
-            What is wrong and what would be right; empty if all is well.
-        """
+        """Tells what is wrong with values that cannot work, and what would be
+        right; empty if all is well."""
         ref head = self.head_limits
         if head.max_header_size + head.max_target_size > _HEAD_LEN_MAX:
             return String(

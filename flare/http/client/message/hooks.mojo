@@ -32,14 +32,7 @@ struct OutgoingAttempt(Movable):
     def __init__(
         out self, number: Int, method: String, url: Url, var headers: HeaderMap
     ):
-        """Makes an attempt without content.
-
-        Args:
-            number: Which attempt it is.
-            method: The method.
-            url: Where it goes.
-            headers: The request's own header fields.
-        """
+        """Makes an attempt without content."""
         self.number = number
         self.method = method
         self.url = url.copy()
@@ -70,14 +63,7 @@ struct AttemptOutcome(Movable):
     def __init__(
         out self, number: Int, method: String, url: Url, elapsed_ns: Int
     ):
-        """Makes an outcome without response and error.
-
-        Args:
-            number: Which attempt it was.
-            method: The method.
-            url: Where it went.
-            elapsed_ns: How long it took.
-        """
+        """Makes an outcome without response and error."""
         self.number = number
         self.method = method
         self.url = url.copy()
@@ -202,31 +188,17 @@ struct AnyHook(ImplicitlyCopyable):
 
     @implicit
     def __init__(out self, function: AfterAttempt):
-        """Takes a plain function that is told of each attempt.
-
-        Args:
-            function: `def f(outcome: AttemptOutcome)`.
-        """
+        """Takes a plain function that is told of each attempt, `def f(outcome:
+        AttemptOutcome)`."""
         self = Self(_AfterFunction(function))
 
     def before_attempt(self, mut attempt: OutgoingAttempt) raises:
-        """Calls `ClientHook.before_attempt`.
-
-        Args:
-            attempt: What is about to be sent.
-
-        Raises:
-            Error: If the hook refuses.
-        """
+        """Calls the hook; the rest is as for `ClientHook.before_attempt`."""
         ref owned = self._owned[]
         owned.before(owned.hook.at, attempt)
 
     def after_attempt(self, outcome: AttemptOutcome):
-        """Calls `ClientHook.after_attempt`.
-
-        Args:
-            outcome: What came of an attempt.
-        """
+        """Calls the hook; the rest is as for `ClientHook.after_attempt`."""
         ref owned = self._owned[]
         owned.after(owned.hook.at, outcome)
 

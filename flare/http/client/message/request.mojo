@@ -79,13 +79,7 @@ struct ClientRequest(Copyable, Movable):
         var url: String,
         var body: RequestBody = RequestBody(),
     ):
-        """Makes a request.
-
-        Args:
-            method: The method, such as `GET`.
-            url: Where to.
-            body: The content.
-        """
+        """Makes a request."""
         self.method = method^
         self.url = url^
         self.headers = HeaderMap()
@@ -122,16 +116,12 @@ struct ClientRequest(Copyable, Movable):
                 nothing.
         """
         if span.context.is_valid():
-            var options = self._copy_options()
-            options.trace = ArcPointer(span)
-            self._options = ArcPointer(options^)
+            self._own_options()
+            self._options.held()[].trace = ArcPointer(span)
 
     def trace_span(self) -> Optional[ArcPointer[TraceSpan]]:
-        """Lends what `set_trace` was given.
-
-        Returns:
-            The span; nothing if the request is a part of no trace.
-        """
+        """Lends what `set_trace` was given; nothing if the request is a part of
+        no trace."""
         if self._options:
             return self._options.held()[].trace
         return None
@@ -150,9 +140,8 @@ struct ClientRequest(Copyable, Movable):
         """
         if self.problem.byte_length() == 0:
             self.problem = policy.problem()
-        var options = self._copy_options()
-        options.retries = policy^
-        self._options = ArcPointer(options^)
+        self._own_options()
+        self._options.held()[].retries = policy^
 
     def add_hook(mut self, hook: AnyHook):
         """Has each attempt of the request seen by a hook, after the client's.
@@ -161,22 +150,18 @@ struct ClientRequest(Copyable, Movable):
             hook: A `ClientHook`, or a plain function: `BeforeAttempt` or
                 `AfterAttempt`.
         """
-        var options = self._copy_options()
-        options.hooks.append(hook)
+        self._own_options()
+        self._options.held()[].hooks.append(hook)
+
+    def _own_options(mut self):
+        """Has options that no copy of the request has in common with it."""
+        var options = RequestOptions()
+        if self._options:
+            options = self._options.held()[].copy()
         self._options = ArcPointer(options^)
 
-    def _copy_options(self) -> RequestOptions:
-        """Copies what copies of the request may have in common with it."""
-        if self._options:
-            return self._options.held()[].copy()
-        return RequestOptions()
-
     def options(self) -> Optional[ArcPointer[RequestOptions]]:
-        """Lends what few requests are given.
-
-        Returns:
-            The options; nothing if there are none.
-        """
+        """Lends what few requests are given; nothing if there is none of it."""
         return self._options
 
     def add_query(mut self, var name: String, var value: String):
@@ -241,12 +226,7 @@ struct RequestBody(Copyable, Defaultable, Movable):
         self.is_given = False
 
     def __init__(out self, var content: Body, var content_type: String):
-        """Takes content of any kind.
-
-        Args:
-            content: The octets.
-            content_type: The media type.
-        """
+        """Takes content of any kind."""
         self.content = content^
         self._parts = None
         self.content_type = content_type^
@@ -263,20 +243,12 @@ struct RequestBody(Copyable, Defaultable, Movable):
 
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Takes literal JSON text; it is not checked.
-
-        Args:
-            text: The text.
-        """
+        """Takes literal JSON text; it is not checked."""
         self = Self(Body(text), String(APPLICATION_JSON))
 
     @implicit
     def __init__(out self, text: StringSpan):
-        """Copies JSON text; it is not checked.
-
-        Args:
-            text: The text.
-        """
+        """Copies JSON text; it is not checked."""
         self = Self(Body(String(text)), String(APPLICATION_JSON))
 
     @implicit
@@ -299,11 +271,7 @@ struct RequestBody(Copyable, Defaultable, Movable):
 
     @implicit
     def __init__(out self, var form: MultipartForm):
-        """Takes a form with files.
-
-        Args:
-            form: The form.
-        """
+        """Takes a form with files."""
         var content_type = form.content_type()
         self = Self(Body(), content_type^)
         self._parts = ArcPointer(form^.finish())
@@ -314,21 +282,14 @@ struct RequestBody(Copyable, Defaultable, Movable):
         return
 
     def content_len(self) -> Int:
-        """Counts the octets of content, those in files included.
-
-        Returns:
-            Bytes.
-        """
+        """Counts the octets of content, those in files included."""
         if self._parts:
             return len(self._parts.value()[])
         return len(self.content)
 
     def is_in_memory(self) -> Bool:
-        """Tells whether all of it can be had without a wait.
-
-        Returns:
-            False if parts of a form are to be read from files.
-        """
+        """Tells whether all of it can be had without a wait: no part of a form
+        is to be read from a file."""
         return not self._parts
 
     def append_to(

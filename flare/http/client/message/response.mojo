@@ -61,11 +61,7 @@ struct ClientResponse(Movable):
     var _story: Optional[ArcPointer[ResponseStory]]
 
     def __init__(out self, var url: Url):
-        """Makes a response, to be filled.
-
-        Args:
-            url: The URL that answers.
-        """
+        """Makes a response, to be filled."""
         self.status = 0
         self.reason = String()
         self.version = Version.HTTP_1_1
@@ -92,45 +88,31 @@ struct ClientResponse(Movable):
         self._story = ArcPointer(story^)
 
     def story(self) -> ResponseStory:
-        """Tells how it came to the response.
-
-        Returns:
-            How often the request was sent, and why not again.
-        """
+        """Tells how it came to the response: how often the request was sent,
+        and why not again."""
         return self._story.held()[].copy() if self._story else ResponseStory()
 
     def history(self) -> List[RedirectStep]:
-        """Tells which redirections led to the response.
+        """Tells which redirections led to the response, each with its status
+        and the URL that answered so, the first one first; at most 32.
 
             for step in client.get("/old").history():
-                print(step.status, step.url)
-
-        Returns:
-            Each with its status and the URL that answered so, the first one
-            first; at most 32.
-        """
+                print(step.status, step.url)"""
         if not self._story:
             return []
         return self._story.held()[].history.copy()
 
     def ok(self) -> Bool:
-        """Tells whether the request succeeded.
-
-        Returns:
-            True for a status below 400.
-        """
+        """Tells whether the request succeeded: the status is below 400."""
         return self.status < 400
 
     def text(self) raises ClientError -> String:
-        """Decodes the content as text.
+        """Reads the content as text.
 
         In the charset that Content-Type names (RFC 9110 section 8.3.2), or
         UTF-8 if it names none: utf-8, us-ascii, iso-8859-1, windows-1252 and
         utf-16 under all names of the Encoding Standard, which makes one of the
         middle three. A byte order mark is not a part of the text.
-
-        Returns:
-            The content.
 
         Raises:
             ClientError: If the charset is another one, or the content is not in
@@ -142,12 +124,8 @@ struct ClientResponse(Movable):
             raise self._bad_content(String(error))
 
     def charset(self) -> String:
-        """Reads the charset of the content.
-
-        Returns:
-            The parameter of Content-Type, as it was sent; empty if there is
-            none.
-        """
+        """Finds the charset of the content: the parameter of Content-Type, as
+        it was sent; empty if there is none."""
         var found = self.headers.get("content-type")
         if not found:
             return String()
@@ -162,11 +140,9 @@ struct ClientResponse(Movable):
         return String()
 
     def json(self) raises ClientError -> JsonValue:
-        """Parses the content; `flare.json.parse(response.body.as_bytes())` does
-        the same with a `JsonError`.
-
-        Returns:
-            The value.
+        """Reads the content as JSON;
+        `flare.json.parse(response.body.as_bytes())` does the same with a
+        `JsonError`.
 
         Raises:
             ClientError: If it is no JSON text (`BadContent`).
@@ -203,11 +179,7 @@ struct ClientResponse(Movable):
         raise error^
 
     def url_text(self) -> String:
-        """Writes the URL for messages.
-
-        Returns:
-            The URL without user name and password.
-        """
+        """Gives the URL for messages, without user name and password."""
         return url_without_credentials(self.url)
 
 
@@ -241,20 +213,12 @@ struct SendResult(Movable):
     """Why there is none."""
 
     def __init__(out self, var response: ClientResponse):
-        """Takes a response.
-
-        Args:
-            response: The response.
-        """
+        """Takes a response."""
         self.response = response^
         self.error = None
 
     def __init__(out self, var error: ClientError):
-        """Takes an error.
-
-        Args:
-            error: The error.
-        """
+        """Takes an error."""
         self.response = None
         self.error = error^
 
@@ -265,9 +229,6 @@ struct SendResult(Movable):
 
     def take(deinit self) raises ClientError -> ClientResponse:
         """Gives the response.
-
-        Returns:
-            The response.
 
         Raises:
             ClientError: If there is none.
@@ -583,12 +544,8 @@ struct ResponseStory(Copyable, Movable):
         self.retry_end = RetryEnd.NONE
 
     def note(self) -> String:
-        """Says for messages why there was no better response.
-
-        Returns:
-            Such as "after 3 attempts: ..."; empty if nothing was repeated, and
-            nothing was to be.
-        """
+        """Tells for messages why there was no better response, such as "after 3
+        attempts: ..."; empty if nothing was repeated, and nothing was to be."""
         if self.retry_end == RetryEnd.NONE and self.attempt_count == 1:
             return String()
         return String("after ", describe_attempts(self))

@@ -54,11 +54,7 @@ struct JitterSource(ImplicitlyCopyable):
         return Self(random_word())
 
     def next(self) -> UInt64:
-        """Draws a number (SplitMix64).
-
-        Returns:
-            Any bits.
-        """
+        """Gives the next number, of any bits (SplitMix64)."""
         var mixed = self._state[].fetch_add(_GOLDEN) + _GOLDEN
         mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9
         mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB
@@ -132,15 +128,9 @@ struct RetryPolicy(Copyable, Movable):
         jitter: Optional[JitterSource] = None,
     ):
         """Makes a policy: 429, 502, 503, 504 and all failures that may pass are
-        repeated, with pauses of up to 200 ms, 400 ms and so on.
-
-        Args:
-            max_attempts: Most times that a request is sent.
-            budget: How many repetitions all requests have together; by default
-                the policy has one for itself, and its copies.
-            jitter: Where the random part of pauses comes from; by default, one
-                that begins with random octets of the system.
-        """
+        repeated, with pauses of up to 200 ms, 400 ms and so on. Unless they are
+        given, it has a budget of its own, and a source of jitter that begins
+        with random octets of the system."""
         self.max_attempts = max_attempts
         self.base_pause_ms = 200
         self.max_pause_ms = 5_000
@@ -160,13 +150,11 @@ struct RetryPolicy(Copyable, Movable):
         return
 
     def knows_repetition(self, headers: HeaderMap) -> Bool:
-        """Tells whether the server knows a request by its key when it comes again.
+        """Tells whether the server knows a request by its key when it comes
+        again: it has an Idempotency-Key, not empty, and that is trusted.
 
         Args:
             headers: The request's fields.
-
-        Returns:
-            True if it has an Idempotency-Key, not empty, and that is trusted.
         """
         if not self.trusts_idempotency_key:
             return False
@@ -174,11 +162,8 @@ struct RetryPolicy(Copyable, Movable):
         return key >= 0 and headers.value(key).byte_length() > 0
 
     def problem(self) -> String:
-        """Looks for numbers that cannot work.
-
-        Returns:
-            What is wrong and what would be right; empty if all is well.
-        """
+        """Tells which numbers cannot work; the rest is as for
+        `ClientConfig.problem`."""
         if self.max_attempts < 1 or self.max_attempts > ATTEMPTS_MAX:
             return String(
                 "RetryPolicy.max_attempts: ",
@@ -236,11 +221,7 @@ struct RetryEnd(Equatable, TrivialRegisterPassable):
     """The server had begun to answer."""
 
     def reason(self) -> StaticString:
-        """Says why, and what would allow more.
-
-        Returns:
-            The reason in words; empty for NONE.
-        """
+        """Tells in words why, and what would allow more; empty for NONE."""
         return global_constant[_REASONS]().at(Int(self.number))
 
 

@@ -104,14 +104,6 @@ trait RequestMethods(Deinitable, Movable):
     ) raises Self.Failure -> ClientResponse:
         """Fetches a resource.
 
-        Args:
-            url: The URL.
-            headers: Header fields, such as `{"Accept": "text/html"}`.
-            params: Appended to the URL's query, such as `{"page": 2}`.
-            timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of.
-
         Returns:
             The response.
 
@@ -132,22 +124,8 @@ trait RequestMethods(Deinitable, Movable):
         auth: Credentials = Credentials(),
         trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
-        """Fetches what is said of a resource, without its content.
-
-        Args:
-            url: The URL.
-            headers: Header fields, such as `{"Accept": "text/html"}`.
-            params: Appended to the URL's query, such as `{"page": 2}`.
-            timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of.
-
-        Returns:
-            The response.
-
-        Raises:
-            Failure: If there is none.
-        """
+        """Fetches what is said of a resource, without its content; the rest is
+        as for `get`."""
         return self.send(
             bare_request(
                 "HEAD", url, headers^, params^, timeout_ms, auth, trace
@@ -164,22 +142,7 @@ trait RequestMethods(Deinitable, Movable):
         auth: Credentials = Credentials(),
         trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
-        """Asks what a resource allows.
-
-        Args:
-            url: The URL.
-            headers: Header fields, such as `{"Accept": "text/html"}`.
-            params: Appended to the URL's query, such as `{"page": 2}`.
-            timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of.
-
-        Returns:
-            The response.
-
-        Raises:
-            Failure: If there is none.
-        """
+        """Asks what a resource allows; the rest is as for `get`."""
         return self.send(
             bare_request(
                 "OPTIONS", url, headers^, params^, timeout_ms, auth, trace
@@ -200,26 +163,7 @@ trait RequestMethods(Deinitable, Movable):
         auth: Credentials = Credentials(),
         trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
-        """Removes a resource.
-
-        Args:
-            url: The URL.
-            body: The content, as for `request`.
-            headers: Header fields, such as `{"Accept": "text/html"}`.
-            params: Appended to the URL's query, such as `{"page": 2}`.
-            json: The content as JSON, as for `request`.
-            form: The content as a form, as for `request`.
-            data: The content as it is: text or octets.
-            timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of.
-
-        Returns:
-            The response.
-
-        Raises:
-            Failure: If there is none, or content is given twice.
-        """
+        """Removes a resource; the rest is as for `request`."""
         var bare = bare_request(
             "DELETE", url, headers^, params^, timeout_ms, auth, trace
         )
@@ -239,26 +183,7 @@ trait RequestMethods(Deinitable, Movable):
         auth: Credentials = Credentials(),
         trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
-        """Lets a resource process content.
-
-        Args:
-            url: The URL.
-            body: The content, as for `request`.
-            headers: Header fields, such as `{"Accept": "text/html"}`.
-            params: Appended to the URL's query, such as `{"page": 2}`.
-            json: The content as JSON, as for `request`.
-            form: The content as a form, as for `request`.
-            data: The content as it is: text or octets.
-            timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of.
-
-        Returns:
-            The response.
-
-        Raises:
-            Failure: If there is none, or content is given twice.
-        """
+        """Lets a resource process content; the rest is as for `request`."""
         var bare = bare_request(
             "POST", url, headers^, params^, timeout_ms, auth, trace
         )
@@ -278,26 +203,7 @@ trait RequestMethods(Deinitable, Movable):
         auth: Credentials = Credentials(),
         trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
-        """Replaces a resource.
-
-        Args:
-            url: The URL.
-            body: The content, as for `request`.
-            headers: Header fields, such as `{"Accept": "text/html"}`.
-            params: Appended to the URL's query, such as `{"page": 2}`.
-            json: The content as JSON, as for `request`.
-            form: The content as a form, as for `request`.
-            data: The content as it is: text or octets.
-            timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of.
-
-        Returns:
-            The response.
-
-        Raises:
-            Failure: If there is none, or content is given twice.
-        """
+        """Replaces a resource; the rest is as for `request`."""
         var bare = bare_request(
             "PUT", url, headers^, params^, timeout_ms, auth, trace
         )
@@ -317,26 +223,7 @@ trait RequestMethods(Deinitable, Movable):
         auth: Credentials = Credentials(),
         trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
-        """Changes a part of a resource.
-
-        Args:
-            url: The URL.
-            body: The content, as for `request`.
-            headers: Header fields, such as `{"Accept": "text/html"}`.
-            params: Appended to the URL's query, such as `{"page": 2}`.
-            json: The content as JSON, as for `request`.
-            form: The content as a form, as for `request`.
-            data: The content as it is: text or octets.
-            timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of.
-
-        Returns:
-            The response.
-
-        Raises:
-            Failure: If there is none, or content is given twice.
-        """
+        """Changes a part of a resource; the rest is as for `request`."""
         var bare = bare_request(
             "PATCH", url, headers^, params^, timeout_ms, auth, trace
         )
