@@ -1,6 +1,7 @@
 """ReverseProxy to upstreams that speak HTTP/2, frame by frame: RFC 9113 sections 5
 to 8, RFC 8297."""
 
+import contextlib
 import re
 import socket
 import ssl
@@ -76,6 +77,28 @@ def ask(server, request: bytes = GET, is_head: bool = False):
     with Client(server, WAIT_S) as client:
         client.send(request)
         return client.response(is_head)
+
+
+def test_fields_of_many_requests_under_way_take_no_more_room_each(proxied_h2):
+    """A map of fields is filled anew while copies of it are under way: its room
+    for the Content-Type was twice as large with each of them."""
+    count = 64
+
+    def handle(peer: Upstream) -> None:
+        streams = [peer.request() for _ in range(count)]
+        for stream in streams:
+            assert ("content-type", "application/octet-stream") in peer.asked[stream]
+            peer.answer(stream)
+        peer.drain()
+
+    _, server = proxied_h2(handle)
+    typed = POST.replace(b"\r\n\r\n", b"\r\nContent-Type: application/octet-stream\r\n\r\n", 1)
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(server, WAIT_S)) for _ in range(count)]
+        for client in clients:
+            client.send(typed)
+        assert [client.response().status for client in clients] == count * [200]
+    assert server.is_alive()
 
 
 def test_request_and_response_are_written_anew(proxied_h2):

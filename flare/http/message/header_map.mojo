@@ -348,7 +348,9 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
 
     def clear(mut self):
         """Drops all lines; the room for others stays."""
-        if self._content_type.byte_length() <= _KEPT_TYPE_LEN_MAX:
+        # Room that a copy has, too, is left to it at the next change, for another
+        # of twice the size: by its length alone it would grow with each copy.
+        if self._content_type.capacity() <= _KEPT_TYPE_LEN_MAX:
             self._content_type.resize(unsafe_uninit_length=0)
         else:
             self._content_type = String()

@@ -246,6 +246,22 @@ def test_every_place_in_and_beyond_a_block() raises:
         )
 
 
+def test_a_map_that_is_filled_anew_beside_its_copies() raises:
+    # Each time it is the copy's room, or one of its own, and never a larger one
+    # for each copy: that ended a process at the 30th.
+    for type in ["a/b", "application/octet-stream", "text/html; charset=utf-8"]:
+        var map = HeaderMap()
+        var copies = List[HeaderMap]()
+        for round in range(64):
+            map.clear()
+            map.append("Content-Type", type)
+            map.append("X-Round", String(round))
+            copies.append(map.copy())
+        for round in range(64):
+            assert_equal(copies[round]["content-type"], type)
+            assert_equal(copies[round]["x-round"], String(round))
+
+
 @fieldwise_init
 struct _VaryRow(Copyable, Movable):
     var before: StaticString
