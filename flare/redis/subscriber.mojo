@@ -88,14 +88,8 @@ struct RedisSubscriber(Movable):
     var _asked_ms: Int
 
     def __init__(out self, var config: RedisConfig) raises RedisError:
-        """Makes a subscriber; the first `receive` or `subscribe` connects.
-
-        Args:
-            config: Where to, as whom, how long.
-
-        Raises:
-            RedisError: If a value of it cannot work (`BAD_ARGUMENT`).
-        """
+        """Makes a subscriber; the first `receive` or `subscribe` connects. The
+        rest is as for `RedisClient.__init__`."""
         self._link = RedisLink(config^)
         self._channels = []
         self._patterns = []
