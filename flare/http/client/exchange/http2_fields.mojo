@@ -56,7 +56,6 @@ struct Http2RequestFields(Movable):
     def collect(
         mut self, request: PreparedRequest, config: ClientConfig
     ) raises ClientError:
-        """Collects the fields of a request."""
         var target = String(request.url.request_target())
         var host = sent_host(request)
         var start = RequestStart(StringSpan(request.method), target, host, 1)
