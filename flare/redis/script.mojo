@@ -30,7 +30,7 @@ struct RedisScript(Copyable, Movable):
 
 
 trait ScriptCommands(RedisCommands):
-    """Running scripts. Each raises `RedisError` if it fails."""
+    """Running scripts. Each command raises `RedisError` if it fails."""
 
     def eval[
         o: MutOrigin
