@@ -242,10 +242,17 @@ def completed(node: Node, found: dict[tuple[str, str], Node]) -> Node:
     last = {"args": spoken_of(spoken), "raisesDoc": raised_by_each(node)}
     methods = []
     for method in node["functions"]:
-        more = [others.get(method["name"], {}), *method["overloads"], last]
         overloads = [
-            filled(one, *said_elsewhere(one, known, found), *more)
-            for one in method["overloads"]
+            filled(
+                one,
+                *said_elsewhere(one, known, found),
+                others.get(method["name"], {}),
+                # The one before it first.
+                *reversed(method["overloads"][:index]),
+                *method["overloads"][index + 1 :],
+                last,
+            )
+            for index, one in enumerate(method["overloads"])
         ]
         methods.append({**method, "overloads": overloads})
     aliases = [filled(alias, others.get(alias["name"], {})) for alias in node.get("aliases", [])]

@@ -30,7 +30,8 @@ struct RedisScript(Copyable, Movable):
 
 
 trait ScriptCommands(RedisCommands):
-    """Running scripts. Each command raises `RedisError` if it fails."""
+    """Running scripts. Each command raises `RedisError` if it fails, or the server
+    refuses."""
 
     def eval[
         o: MutOrigin

@@ -235,6 +235,12 @@ def test_a_trait_of_a_trait_tells_of_what_it_has():
     assert docs_reference.is_complete(told)
 
 
+def test_of_two_overloads_the_one_before_tells_of_the_next():
+    said = [overload("open", args=[{"name": "width", "description": text}]) for text in ("In metres.", "In feet.")]
+    told = told_last({"name": "open", "overloads": [*said, overload("open", args=UNSAID)]})
+    assert told["args"][0]["description"] == "In feet."
+
+
 @pytest.mark.parametrize("name", ["Opens.open", "open"])
 def test_a_docstring_may_leave_the_rest_to_another_method(name):
     own = method("try_open", **{**SILENT, "summary": f"Tries it; the rest is as\nfor `{name}`."})
