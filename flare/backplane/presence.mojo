@@ -103,9 +103,6 @@ struct Presence(Copyable, HasBackplane):
         it changes its name and its data.
 
         Args:
-            room: The room.
-            name: What others see; members of one name are seen as one.
-            key: Tells it from others of this process, as `WsSender.id` does.
             data: What others are told of it, such as JSON.
 
         Raises:
@@ -137,7 +134,6 @@ struct Presence(Copyable, HasBackplane):
         """Takes a member of this process out.
 
         Args:
-            room: The room.
             key: The member's.
         """
         var version = self._table.lock()[].leave(room, key)
@@ -164,9 +160,6 @@ struct Presence(Copyable, HasBackplane):
     def members(self, room: StringSpan) -> List[PresenceMember]:
         """Lists the members of a room, in all processes, with their data.
 
-        Args:
-            room: The room.
-
         Returns:
             The members, each connection by itself, in no order.
         """
@@ -176,9 +169,6 @@ struct Presence(Copyable, HasBackplane):
     def count(self, room: StringSpan) -> Int:
         """Counts the members of a room, in all processes.
 
-        Args:
-            room: The room.
-
         Returns:
             How many there are, each connection by itself, whatever its name.
         """
@@ -187,9 +177,6 @@ struct Presence(Copyable, HasBackplane):
 
     def names(self, room: StringSpan) -> List[String]:
         """Lists who is in a room, in all processes.
-
-        Args:
-            room: The room.
 
         Returns:
             The names, each once, sorted.

@@ -116,9 +116,7 @@ struct RedisBackplane(Backplane):
         Args:
             config: Where Redis is, and how to log in. Times beyond 2 s for a
                 command and 1 s for a connection are shortened to that.
-            name: Hubs of this name are one.
             history: About how many messages the stream keeps; 0 for a channel.
-            queue_size: Bytes that may wait while Redis is away.
 
         Raises:
             Error: If a number is out of range, or the configuration is.
@@ -247,14 +245,7 @@ struct RedisBackplane(Backplane):
         return handover
 
     def receive(mut self, mut out: Buffer) -> Bool:
-        """Takes a message that has come.
-
-        Args:
-            out: Where to append it.
-
-        Returns:
-            False if there is none.
-        """
+        """Takes a message that has come."""
         return self._outbox.lock()[].take_arrived(out)
 
     def wait(mut self, timeout_ms: Int):
@@ -426,11 +417,7 @@ struct RedisBackplane(Backplane):
         return self._history > 0
 
     def add_counts(self, mut counts: BackplaneCounts):
-        """Adds what waits, what was dropped, and how often Redis was away.
-
-        Args:
-            counts: The figures so far.
-        """
+        """Adds what waits, what was dropped, and how often Redis was away."""
         var outbox = self._outbox.lock()
         counts.dropped += outbox[].dropped_count
         counts.waiting += len(outbox[])

@@ -103,22 +103,11 @@ struct SharedMemoryBackplane(Backplane):
         return Handover.STAYS
 
     def receive(mut self, mut out: Buffer) -> Bool:
-        """Copies the next message out of the ring.
-
-        Args:
-            out: Where to append it.
-
-        Returns:
-            False if there is none.
-        """
+        """Copies the next message out of the ring."""
         return self._ring[].read(self._cursor, out)
 
     def wait(mut self, timeout_ms: Int):
-        """Waits until something was written.
-
-        Args:
-            timeout_ms: Longest wait.
-        """
+        """Waits until something was written."""
         self._ring[].wait(self._seen, timeout_ms)
         self._seen = self._ring[].bell()
 
@@ -143,10 +132,6 @@ struct SharedMemoryBackplane(Backplane):
         return True
 
     def add_counts(self, mut counts: BackplaneCounts):
-        """Adds what was dropped, and what was not whole.
-
-        Args:
-            counts: The figures so far.
-        """
+        """Adds what was dropped, and what was not whole."""
         counts.dropped += self._dropped_count
         counts.malformed += self._cursor.damaged_count

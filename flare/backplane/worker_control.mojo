@@ -299,9 +299,6 @@ struct WorkerControl(ImplicitlyCopyable, PreforkHooks):
     def on_worker_started(mut self, worker: Int) raises:
         """Begins to carry out orders.
 
-        Args:
-            worker: Counted from 0.
-
         Raises:
             Error: As `begin` does.
         """

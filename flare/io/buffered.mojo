@@ -56,9 +56,6 @@ struct BufReader[R: Readable](Readable):
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
         """Reads what is there: from the buffer first, then from the stream.
 
-        Args:
-            room: Where to; not empty.
-
         Returns:
             How many octets were read; 0 at the end.
 
@@ -212,9 +209,6 @@ struct BufWriter[W: Writable](Writable):
 
     def write(mut self, octets: Span[UInt8, _]) raises -> Int:
         """Takes octets, as `write_all` does.
-
-        Args:
-            octets: What to write.
 
         Returns:
             How many were taken: all.

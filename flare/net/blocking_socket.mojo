@@ -250,9 +250,6 @@ trait SocketStream(SocketOwner):
     def write_all(mut self, octets: Span[UInt8, _]) raises NetworkError:
         """Writes all octets; the timeout is for all of them together.
 
-        Args:
-            octets: What to write.
-
         Raises:
             NetworkError: If the connection fails or the time is over; some of
                 the octets may have been sent.

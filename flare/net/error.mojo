@@ -118,10 +118,7 @@ struct NetworkError(Copyable, Movable, Writable):
         """Makes an error that no system call gave.
 
         Args:
-            kind: What went wrong.
             operation: What was tried.
-            address: With which address; empty if with none.
-            reason: The cause in words.
         """
         self.kind = kind
         self.detail = kind
@@ -139,7 +136,6 @@ struct NetworkError(Copyable, Movable, Writable):
         Args:
             detail: What went wrong, more finely.
             host: The host name, fit to print.
-            reason: The cause in words.
 
         Returns:
             The error.
@@ -172,7 +168,6 @@ struct NetworkError(Copyable, Movable, Writable):
         """Translates a failed system call.
 
         Args:
-            error: What the kernel said.
             address: The address that was used.
         """
         self.kind = _kind(error.number)

@@ -68,9 +68,6 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
     def from_v6_octets(octets: Array[UInt8, 16]) -> Self:
         """Makes an IPv6 address from octets in network order.
 
-        Args:
-            octets: The octets.
-
         Returns:
             The address.
         """
@@ -90,9 +87,6 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
         Returns:
             What `parse` gives.
-
-        Raises:
-            TextError: If it is none.
         """
         try:
             return Self.parse(text)
@@ -120,17 +114,7 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def parse(text: Span[UInt8, _]) raises AddressParseError -> Self:
-        """Reads an address from octets, without an allocation.
-
-        Args:
-            text: The whole address.
-
-        Returns:
-            The address.
-
-        Raises:
-            AddressParseError: If the text is neither kind of address.
-        """
+        """Reads an address from octets, without an allocation."""
         var bits = parse_ip_octets(text)
         return Self(bits.high, bits.low, bits.is_v4)
 
@@ -556,7 +540,6 @@ struct ZonedIpAddr(Copyable, Equatable, Movable, Writable):
         """Makes an address with a zone.
 
         Args:
-            ip: The address.
             zone: The zone, as `parse` would accept it; empty for none.
         """
         self.ip = ip
@@ -712,9 +695,6 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
         Returns:
             What `parse` gives.
-
-        Raises:
-            TextError: If it is none.
         """
         try:
             return Self.parse(text)

@@ -87,9 +87,6 @@ struct RawSocket(Movable):
     def udp(is_v6: Bool = False) raises NetworkError -> Self:
         """Makes a UDP socket.
 
-        Args:
-            is_v6: True for IPv6.
-
         Returns:
             The socket.
 
@@ -182,9 +179,6 @@ struct RawSocket(Movable):
     def option(self, option: SocketOption) raises NetworkError -> Int:
         """Reads a socket option.
 
-        Args:
-            option: The option.
-
         Returns:
             Its value.
 
@@ -217,9 +211,6 @@ struct RawSocket(Movable):
 
     def listen(mut self, backlog: Int) raises NetworkError:
         """Lets a bound socket wait for connections.
-
-        Args:
-            backlog: Most connections that wait to be accepted.
 
         Raises:
             NetworkError: If another socket listens there; it names the address.
@@ -291,9 +282,6 @@ struct RawSocket(Movable):
     def peek(mut self, room: MutSpan[UInt8, _]) -> Int:
         """Reads octets and leaves them where they are.
 
-        Args:
-            room: Where to; its owner must outlive the call.
-
         Returns:
             As `receive`.
         """
@@ -322,9 +310,6 @@ struct RawSocket(Movable):
 
     def send_ahead(mut self, octets: Span[UInt8, _]) -> Int:
         """Writes octets that a part of a file follows at once.
-
-        Args:
-            octets: What to send.
 
         Returns:
             How many were taken, or a negative errno.

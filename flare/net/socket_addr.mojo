@@ -31,7 +31,6 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         """Makes a socket address.
 
         Args:
-            ip: The address.
             port: The port.
         """
         self.ip = ip
@@ -43,7 +42,6 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         build fails if it is none.
 
         Args:
-            ip: The address.
             port: The port, 0 to 65535.
         """
         self.ip = ip
@@ -81,9 +79,6 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
 
         Args:
             port: The port; 0 lets the kernel choose one.
-
-        Returns:
-            127.0.0.1 with the port.
         """
         return Self(IpAddr.v4(127, 0, 0, 1), port)
 
@@ -93,9 +88,6 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
 
         Args:
             port: The port; 0 lets the kernel choose one.
-
-        Returns:
-            0.0.0.0 with the port.
         """
         return Self(IpAddr.v4(0, 0, 0, 0), port)
 

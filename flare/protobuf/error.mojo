@@ -67,9 +67,7 @@ struct ProtobufError(Copyable, Movable, Writable):
         """Makes an error whose field is not known yet.
 
         Args:
-            kind: What went wrong.
             offset: The place, counted from the start of what was read.
-            expected: What would have been right.
             found: What there is instead.
         """
         self.kind = kind
@@ -95,10 +93,7 @@ struct ProtobufError(Copyable, Movable, Writable):
         """Makes an error about octets, whose field is not known yet.
 
         Args:
-            kind: What went wrong.
             offset: The place, counted from the start of the whole message.
-            expected: What would have been right.
-            found: What there is instead.
 
         Returns:
             The error.

@@ -78,7 +78,6 @@ struct Event(ImplicitlyCopyable):
         """Makes an event.
 
         Args:
-            token: What the descriptor was registered with.
             is_readable: Whether a read will not wait.
             is_writable: Whether a write will not wait.
             is_closed: Whether the peer has ended its direction, or there is an

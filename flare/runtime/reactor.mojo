@@ -83,7 +83,6 @@ struct Reactor(Movable):
             number: The descriptor.
             token: Handed back with its events from now on; not
                 `RESERVED_TOKEN`.
-            interest: What to watch for.
 
         Raises:
             OsError: If the token is reserved or the kernel refuses.

@@ -82,10 +82,6 @@ struct SharedStats(Movable):
     def get(self, row: Int, stat: Int) -> Int:
         """Reads a figure.
 
-        Args:
-            row: A worker, or that and `BANK_LEN`.
-            stat: A `STAT_` constant.
-
         Returns:
             The figure.
         """
@@ -95,8 +91,6 @@ struct SharedStats(Movable):
         """Adds to a figure.
 
         Args:
-            row: A worker, or that and `BANK_LEN`.
-            stat: A `STAT_` constant.
             amount: What to add.
         """
         self._counters.add(row * _ROW_LEN + stat, amount)

@@ -52,11 +52,7 @@ trait LoopTask(Deinitable, Movable):
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
         """Goes on, since its time is over; there is none until it sets another,
-        and by default it sets none.
-
-        Args:
-            task: The task.
-        """
+        and by default it sets none."""
         return
 
 
@@ -381,9 +377,6 @@ struct WorkerLoop(Movable):
         T: Movable & Deinitable
     ](mut self, key: Int, value: ArcPointer[T]):
         """Keeps something for this worker alone, such as connections.
-
-        Parameters:
-            T: Its type.
 
         Args:
             key: Whose it is, such as the address of what all workers share.

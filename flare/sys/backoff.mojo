@@ -33,7 +33,6 @@ struct Backoff(ImplicitlyCopyable):
         Clients that lost one server do not come back all at once.
 
         Args:
-            attempt: How many attempts have failed, from 1.
             random: Random bits.
 
         Returns:
@@ -45,10 +44,6 @@ struct Backoff(ImplicitlyCopyable):
     def spread_ms(self, attempt: Int, random: UInt64) -> Int:
         """Computes a wait: any up to the longest, so that many clients are
         spread over all of it.
-
-        Args:
-            attempt: How many attempts have failed, from 1.
-            random: Random bits.
 
         Returns:
             Milliseconds.

@@ -228,7 +228,6 @@ struct Condvar(ImplicitlyCopyable):
         """Gives the lock away until somebody calls; has it again at the end.
 
         Args:
-            guard: The lock.
             timeout_ms: Longest wait.
 
         Returns:

@@ -98,9 +98,6 @@ struct TcpStream(Readable, SocketStream, Writable):
             address: The other side.
             timeout_ms: How long it may take; negative for as long as it takes.
 
-        Returns:
-            The connection.
-
         Raises:
             NetworkError: If it does not answer; it names the address.
         """

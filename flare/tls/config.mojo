@@ -398,9 +398,5 @@ struct TlsVersion(Equatable, ImplicitlyCopyable):
     """RFC 8446."""
 
     def __init__(out self, number: Int):
-        """Makes a version; programs use the constants.
-
-        Args:
-            number: Its number on the wire.
-        """
+        """Makes a version; programs use the constants."""
         self.number = max(number, TLS_1_2_NUMBER)

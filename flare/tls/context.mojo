@@ -532,9 +532,6 @@ struct TlsSessionCache(ImplicitlyCopyable):
     def take(self, peer: String) -> List[UInt8]:
         """Takes a ticket out: each is used once (RFC 8446 appendix C.4).
 
-        Args:
-            peer: The server: host and port.
-
         Returns:
             The ticket; empty if there is none.
         """

@@ -28,7 +28,6 @@ struct TlsErrorKind(Equatable, ImplicitlyCopyable, Writable):
         """Makes a kind.
 
         Args:
-            name: The kind's name.
             advice: What to do about it.
         """
         self.name = name
@@ -197,9 +196,7 @@ struct TlsError(Copyable, Movable, Writable):
         """Makes an error.
 
         Args:
-            kind: What went wrong.
             peer: With whom; empty before there is a peer.
-            found: What was found, in words.
         """
         self.kind = kind
         self.peer = peer^

@@ -118,9 +118,7 @@ struct TlsSession(Movable):
         """Makes a server's session; programs call `TlsServerContext.session`.
 
         Args:
-            ssl: The session, before its handshake.
             choices: What answers in its handshake.
-            explainer: Tells why it failed, if it does.
         """
         self = Self(ssl^, "the client", List[UInt8](), True, explainer)
         self._choices = choices
@@ -177,7 +175,6 @@ struct TlsSession(Movable):
         and more takes whole records, which costs least.
 
         Args:
-            input: What the peer has sent; what is used is consumed.
             output: Gets what is to be sent to the peer, mostly nothing.
             room: Where the plaintext goes; not empty.
 
@@ -218,7 +215,6 @@ struct TlsSession(Movable):
 
         Args:
             octets: The plaintext.
-            output: Gets what is to be sent to the peer.
 
         Raises:
             TlsError: If the handshake is not complete, the session is closed
@@ -241,11 +237,7 @@ struct TlsSession(Movable):
             self._check_failure()
 
     def close(mut self, mut output: Buffer):
-        """Tells the peer that nothing follows; a second call does nothing.
-
-        Args:
-            output: Gets what is to be sent to the peer.
-        """
+        """Tells the peer that nothing follows; a second call does nothing."""
         if self.is_established() and not self._is_closed and not self._failure:
             self._ssl.close()
             self._drain(output)

@@ -281,15 +281,8 @@ struct TlsStream(Readable, Writable):
 
         Args:
             host: A host name, or an address without brackets.
-            port: The port.
             context: What to trust, show and offer; it keeps the tickets.
             timeout_ms: How long all of it may take together.
-
-        Returns:
-            The connection, ready to be written to.
-
-        Raises:
-            TlsError: If there is no connection, or the server is not trusted.
         """
         var deadline = Deadline(timeout_ms)
         # A bad host is refused before a resolver sees it.
@@ -356,9 +349,6 @@ struct TlsStream(Readable, Writable):
     def read(mut self, room: MutSpan[UInt8, _]) raises TlsError -> Int:
         """Reads what is there, waiting for the first octet.
 
-        Args:
-            room: Where to; not empty.
-
         Returns:
             How many octets; 0 when the peer has said that nothing follows.
 
@@ -382,9 +372,6 @@ struct TlsStream(Readable, Writable):
 
     def read_now(mut self, room: MutSpan[UInt8, _]) raises TlsError -> Int:
         """Reads what is there, without waiting.
-
-        Args:
-            room: Where to; not empty.
 
         Returns:
             How many octets; 0 when the peer has said that nothing follows, and
@@ -443,9 +430,6 @@ struct TlsStream(Readable, Writable):
     def write_all(mut self, octets: Span[UInt8, _]) raises TlsError:
         """Writes all octets; the timeout is for all of them together.
 
-        Args:
-            octets: What to write.
-
         Raises:
             TlsError: If the connection fails or the time is over; some of the
                 octets may have been sent.
@@ -457,9 +441,6 @@ struct TlsStream(Readable, Writable):
         a peer that waits for its own octets to be read may read none. Between
         two calls the descriptor is waited for, and what has come is read; until
         all is taken, and nothing is unsent.
-
-        Args:
-            octets: What to write.
 
         Returns:
             How many were taken, which are not to be given again. The last of

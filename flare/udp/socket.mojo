@@ -140,9 +140,6 @@ struct UdpSocket(SocketOwner):
     def send(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
         """Sends one datagram to the peer of a connected socket.
 
-        Args:
-            octets: Its content; may be empty.
-
         Returns:
             How many octets were sent: all.
 

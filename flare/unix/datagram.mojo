@@ -137,9 +137,6 @@ struct UnixDatagram(SocketOwner):
     def send(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
         """Sends one datagram to the peer of a connected socket.
 
-        Args:
-            octets: Its content; may be empty.
-
         Returns:
             How many octets were sent: all.
 
@@ -171,9 +168,6 @@ struct UnixDatagram(SocketOwner):
 
     def recv(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
         """Takes one datagram, waiting for it.
-
-        Args:
-            room: Where to.
 
         Returns:
             How many octets it has; 0 is an empty datagram, not an end.

@@ -153,8 +153,6 @@ struct UnixListener(Movable):
         Args:
             address: A path, or `@` and an abstract name. Who may connect is
                 decided by the rights of the file and its folder.
-            replace_stale: True to take over the path of a program that died.
-            backlog: Most connections that wait to be accepted.
 
         Returns:
             The listener.

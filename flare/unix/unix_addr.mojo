@@ -67,9 +67,6 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
     def __init__(out self, text: String) raises NetworkError:
         """Reads an address as `parse` does.
 
-        Args:
-            text: A path, or `@` and an abstract name.
-
         Raises:
             NetworkError: With the kind `BadAddress`.
         """
@@ -78,9 +75,6 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
     @implicit
     def __init__(out self, text: StringLiteral) raises NetworkError:
         """Reads an address as `parse` does.
-
-        Args:
-            text: A path, or `@` and an abstract name.
 
         Raises:
             NetworkError: With the kind `BadAddress`.
@@ -95,9 +89,6 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
     @staticmethod
     def parse(text: StringSpan) raises AddressParseError -> Self:
         """Reads an address.
-
-        Args:
-            text: A path, or `@` and an abstract name.
 
         Returns:
             The address.

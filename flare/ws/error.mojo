@@ -61,7 +61,6 @@ struct WsError(Copyable, Movable, Writable):
 
         Args:
             kind: What went wrong.
-            reason: The cause in words, and what to do about it.
         """
         self.kind = kind
         self.reason = reason^
@@ -83,11 +82,7 @@ struct WsError(Copyable, Movable, Writable):
 
     @implicit
     def __init__(out self, error: OsError):
-        """Takes over a failed system call.
-
-        Args:
-            error: What failed.
-        """
+        """Takes over a failed system call."""
         var network = NetworkError(error)
         self = Self(network.kind, String(network))
 

@@ -42,7 +42,6 @@ struct WsServer(Movable):
 
         Args:
             address: Where; port 0 lets the kernel choose one.
-            config: What connections are allowed.
             server_config: Limits and times of the server underneath.
 
         Returns:

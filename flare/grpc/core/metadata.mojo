@@ -164,9 +164,6 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
     ) -> Optional[StringSpan[ImmOrigin(origin_of(self))]]:
         """Finds a text.
 
-        Args:
-            name: Its name, in any case.
-
         Returns:
             The first value; nothing if there is none. Of octets that is their
             base64: `get_binary` decodes it.
@@ -208,9 +205,6 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
 
     def value(self, index: Int) -> StringSpan[ImmOrigin(origin_of(self))]:
         """Lends the value of an entry.
-
-        Args:
-            index: Which, from 0.
 
         Returns:
             The text; of octets their base64.

@@ -355,9 +355,6 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
     def takes(self, kind: GrpcKind) -> Bool:
         """Tells whether a method can be called so.
 
-        Args:
-            kind: Which of the method's sides are streams.
-
         Returns:
             False for a form of Connect that is not that of the kind.
         """

@@ -304,7 +304,6 @@ struct Blocking[C: BlockingCall](GrpcStream):
 
         Args:
             request: The request.
-            replies: Where replies go.
 
         Raises:
             GrpcStatus: If no thread can be had.

@@ -243,7 +243,6 @@ struct GrpcServices(Handler, HoldsHandler):
 
         Args:
             kind: Which sides are streams.
-            path: Such as `/package.Service/Method`.
 
         Raises:
             Error: If this is no path, or has a method.
@@ -279,12 +278,9 @@ struct GrpcServices(Handler, HoldsHandler):
 
         Parameters:
             Service: The service's type.
-            Request: What the caller sends.
-            Reply: What it gets.
             method: What is called.
 
         Args:
-            path: Such as `/package.Service/Method`.
             service: The service, shared by its methods and all threads.
             may_block: As for `unary`.
             is_safe: As for `unary`.
@@ -321,16 +317,9 @@ struct GrpcServices(Handler, HoldsHandler):
         """Adds a method of a service that has a stream, as generated code does.
 
         Parameters:
-            Service: The service's type.
             S: The machine of a call.
-            method: What is called.
             Request: What the machine takes.
             Reply: What it replies with.
-
-        Args:
-            kind: Which sides are streams.
-            path: Such as `/package.Service/Method`.
-            service: The service, shared by its methods and all threads.
 
         Raises:
             Error: If this is no path, or has a method.
@@ -372,9 +361,6 @@ struct GrpcServices(Handler, HoldsHandler):
 
         Args:
             req: The request.
-
-        Returns:
-            The response.
 
         Raises:
             Error: What the handler beside raises.
@@ -711,7 +697,6 @@ struct GrpcServices(Handler, HoldsHandler):
         protocol.
 
         Args:
-            req: What is known of the request.
             response: The answer.
 
         Returns:

@@ -205,14 +205,8 @@ struct CacheStore(ImplicitlyCopyable):
             S: The shared store's type.
 
         Args:
-            octet_max: Most memory that responses take, in bytes, at least 4096.
-            entry_max: Most responses, at least 1.
             shared: Where to look for what is not in memory, such as
                 `RedisResponses`. It is asked once now, and need not be there.
-
-        Raises:
-            Error: If a bound is out of its range, or the system has no more
-                locks.
         """
         self = Self(octet_max=octet_max, entry_max=entry_max)
         # The keeper has the memory alone, so that neither holds the other.
@@ -267,9 +261,7 @@ struct CacheStore(ImplicitlyCopyable):
         """Has a response looked up in the shared store by another thread.
 
         Args:
-            key: The key of its target.
             request: The request.
-            policy: Of the cache.
 
         Returns:
             What becomes of it; nothing if the store is away.
@@ -329,10 +321,8 @@ struct CacheStore(ImplicitlyCopyable):
         """Finds what a request may get.
 
         Args:
-            key: The key of its target.
             fields: Its fields.
             asked: What it says to caches.
-            policy: Of the cache.
             now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
             counts: Whether it is a hit or a miss for the figures.
 
@@ -366,7 +356,6 @@ struct CacheStore(ImplicitlyCopyable):
         """Keeps a response that nobody else has; see the other `put`.
 
         Args:
-            key: The key of its target.
             response: The response.
             since: When it was asked for.
             is_new: Whether the shared store is to have it, too.
@@ -387,14 +376,9 @@ struct CacheStore(ImplicitlyCopyable):
         """Keeps a response, and drops others if there is no more room.
 
         Args:
-            key: The key of its target.
             kept: The response.
             since: When it was asked for; if its key was removed in between, it
                 is not kept.
-            is_new: Whether the shared store is to have it, too.
-
-        Returns:
-            False if it is too long for this store, or out of date.
         """
         var hash = key_hash(key)
         ref store = self._store[]

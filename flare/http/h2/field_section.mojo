@@ -638,9 +638,6 @@ struct Http2FieldSection(Movable):
     def unsafe_request_line[o: ImmOrigin](self) -> RequestLine[o]:
         """Lends what HTTP/1.1 has in its request line.
 
-        Parameters:
-            o: The lifetime to lend for; ends before the section changes.
-
         Returns:
             The parts; `url` is `:path`.
         """

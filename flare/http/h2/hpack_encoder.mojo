@@ -194,7 +194,6 @@ struct HpackEncoder(Movable):
         """Encodes `:status`.
 
         Args:
-            out: Where to.
             status: The status, of three digits.
         """
         var index = 0
@@ -230,7 +229,6 @@ struct HpackEncoder(Movable):
         """Encodes a field.
 
         Args:
-            out: Where to.
             name: The name in lower case.
             value: The value.
             indexing: What is kept of it.
@@ -251,9 +249,7 @@ struct HpackEncoder(Movable):
             field: Which one.
 
         Args:
-            out: Where to.
             name: Its name.
-            value: The value.
         """
         var number = self._usual.at(field.place)
         if likely(self._table.has(number)):
@@ -296,7 +292,6 @@ struct HpackEncoder(Movable):
         """Encodes fields that `note_shared` has noted last.
 
         Args:
-            out: Where to.
             fields: The fields, which do not change while they are shared.
 
         Returns:
@@ -346,9 +341,7 @@ struct HpackEncoder(Movable):
         """Encodes a field of which an earlier block has had name and value kept.
 
         Args:
-            out: Where to.
             name: The name.
-            value: The value.
 
         Returns:
             False if it is to be encoded by `add`: then nothing was written.
@@ -427,7 +420,6 @@ struct HpackEncoder(Movable):
         """Encodes `content-length`, which is not kept: the next is another.
 
         Args:
-            out: Where to.
             length: What it says, at least 0.
         """
         comptime INDEX = find_static("content-length".as_bytes(), "".as_bytes())

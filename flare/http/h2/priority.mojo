@@ -50,9 +50,6 @@ struct Priority(Equatable, TrivialRegisterPassable):
         """Takes over what a field line says; lines of one section are one
         dictionary (RFC 8941 section 4.2).
 
-        Args:
-            value: A dictionary of RFC 8941.
-
         Returns:
             False if it is none.
         """

@@ -220,7 +220,6 @@ struct Http2Session(Movable):
             input: The octets that have arrived. All of them are taken, but for
                 a part of a frame, and what is told of.
             out: Gets what the peer has to be told.
-            now_ms: The time now.
 
         Returns:
             What happened.
@@ -336,10 +335,8 @@ struct Http2Session(Movable):
 
         Args:
             length: What it told.
-            stream_id: The stream.
             input: The buffer that `next_event` was given.
             out: Gets what the peer has to be told.
-            now_ms: The time now.
 
         Returns:
             True if `data` lends the content. False if the frame broke a rule of
@@ -659,7 +656,6 @@ struct Http2Session(Movable):
         """Writes the field block in as many frames as it needs (section 4.3).
 
         Args:
-            out: Where to.
             stream_id: The stream, which is in the table and which we have not
                 ended: fields that are encoded and not sent put the peer's table
                 out of step.
@@ -674,7 +670,6 @@ struct Http2Session(Movable):
         """Does what `end_block` does, for who has found the stream.
 
         Args:
-            out: Where to.
             index: The stream's, in the table.
             ends: True if nothing follows on it; the index may be another
                 stream's then.
@@ -717,9 +712,6 @@ struct Http2Session(Movable):
     def sendable_len(self, stream_id: Int) -> Int:
         """Tells how much content may be sent now (section 6.9.1).
 
-        Args:
-            stream_id: The stream.
-
         Returns:
             Bytes; 0 if its window or the connection's is shut, -1 if there is
             no such stream.
@@ -732,9 +724,6 @@ struct Http2Session(Movable):
     @always_inline
     def sendable_len_at(self, index: Int) -> Int:
         """Tells the same of a stream that was found.
-
-        Args:
-            index: The stream's, in the table.
 
         Returns:
             Bytes; 0 if its window or the connection's is shut.
@@ -754,7 +743,6 @@ struct Http2Session(Movable):
         """Writes content, in frames of the length that every peer takes.
 
         Args:
-            out: Where to.
             stream_id: The stream, which we have not ended.
             octets: The content; not more than `sendable_len`.
             ends: True if nothing follows.
@@ -773,8 +761,6 @@ struct Http2Session(Movable):
         """Does what `write_data` does, for who has found the stream.
 
         Args:
-            out: Where to.
-            index: The stream's, in the table.
             octets: The content; not more than `sendable_len_at`.
             ends: True if nothing follows; the index may be another stream's
                 then.

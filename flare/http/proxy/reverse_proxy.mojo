@@ -88,7 +88,6 @@ struct ReverseProxy(Copyable, Handler):
 
         Args:
             upstreams: Where requests go, as above.
-            config: Times, limits and rules.
 
         Raises:
             Error: If there is none, or one is no such URL.

@@ -186,7 +186,6 @@ struct HttpServer(Movable):
 
         Args:
             address: Where; port 0 lets the kernel choose one.
-            config: Limits and times.
 
         Returns:
             The server; clients can connect from now on, and are answered when
@@ -210,10 +209,8 @@ struct HttpServer(Movable):
         This loads OpenSSL 3, which plain HTTP does not need.
 
         Args:
-            address: Where; port 0 lets the kernel choose one.
             tls: Certificates and rules. An empty `alpn` becomes "h2" and
                 "http/1.1", or the latter alone if HTTP/2 is off.
-            config: Limits and times.
 
         Returns:
             The server.
@@ -447,10 +444,6 @@ struct HttpServer(Movable):
     ) raises:
         """Answers requests in several worker processes under a supervisor.
 
-        Args:
-            handler: Answers requests, as for `serve`; each process has a copy.
-            prefork: How many workers, and how they are treated.
-
         Raises:
             Error: As the form with hooks does.
         """
@@ -462,7 +455,6 @@ struct HttpServer(Movable):
         """Answers requests in several worker processes under a supervisor.
 
         Args:
-            handler: Answers requests, as for `serve`; each process has a copy.
             workers: 1 to 256; by default one for each usable CPU.
 
         Raises:

@@ -144,7 +144,6 @@ struct WsHub(Copyable, HasBackplane):
         is not bounded by `WsConfig.max_queue_size`, but counts for what follows.
 
         Args:
-            sender: Sends to the client.
             room: The room.
             last_id: The id of the last message that it has seen; empty if it
                 has seen none, and is to get all that is kept.
@@ -167,7 +166,6 @@ struct WsHub(Copyable, HasBackplane):
         """Lets a client out of a room; call it in `on_close`.
 
         Args:
-            sender: Sends to the client.
             room: The room; ends when the last one leaves.
         """
         self._rooms.lock()[].leave(String(room), sender.id())
@@ -176,9 +174,6 @@ struct WsHub(Copyable, HasBackplane):
         """Lets a client out of all rooms that it is in; call it in `on_close`,
         and no room has to be remembered.
 
-        Args:
-            sender: Sends to the client.
-
         Returns:
             How many rooms it was in.
         """
@@ -186,9 +181,6 @@ struct WsHub(Copyable, HasBackplane):
 
     def rooms_of(self, sender: WsSender) -> List[String]:
         """Names the rooms that a client is in.
-
-        Args:
-            sender: Sends to the client.
 
         Returns:
             The rooms, in the order in which it has joined them.
@@ -211,7 +203,6 @@ struct WsHub(Copyable, HasBackplane):
         it anew. A user may have any number of connections, in any processes.
 
         Args:
-            sender: Sends to the client.
             user: The user; empty if it is nobody's.
         """
         if self._channel:
@@ -219,11 +210,7 @@ struct WsHub(Copyable, HasBackplane):
         self._rooms.lock()[].set_user(sender, user)
 
     def unset_user(self, sender: WsSender):
-        """Forgets whose a connection is; call it in `on_close`.
-
-        Args:
-            sender: Sends to the client.
-        """
+        """Forgets whose a connection is; call it in `on_close`."""
         self._rooms.lock()[].unset_user(sender.id())
 
     def send_to_user(self, user: StringSpan, text: StringSpan) -> Int:
@@ -249,11 +236,7 @@ struct WsHub(Copyable, HasBackplane):
         all processes. It is kept in no history.
 
         Args:
-            user: The user.
             octets: The octets.
-
-        Returns:
-            To how many connections of this process it goes.
         """
         if self._channel:
             return self._channel.held()[].send(
@@ -296,7 +279,6 @@ struct WsHub(Copyable, HasBackplane):
         """Sends a text message to all in a room.
 
         Args:
-            text: The text.
             room: The room.
             id: What a client that comes back names to go on from here, in a
                 room with a history; tell it within the text. No other message
@@ -323,8 +305,6 @@ struct WsHub(Copyable, HasBackplane):
         connection, and gets what was said since, its own messages too.
 
         Args:
-            text: The text.
-            room: The room.
             all_but: Whose client does not get it; it need not be in the room.
             id: As for all.
 
@@ -345,7 +325,6 @@ struct WsHub(Copyable, HasBackplane):
         """Sends a binary message to all in a room.
 
         Args:
-            octets: The octets.
             room: The room.
             id: As for `send_text`.
 
@@ -362,17 +341,7 @@ struct WsHub(Copyable, HasBackplane):
         all_but: WsSender,
         id: StringSpan = "",
     ) -> Int:
-        """Sends a binary message to all in a room but one, as `send_text` does.
-
-        Args:
-            octets: The octets.
-            room: The room.
-            all_but: Whose client does not get it; it need not be in the room.
-            id: As for `send_text`.
-
-        Returns:
-            To how many of this process it goes.
-        """
+        """Sends a binary message to all in a room but one, as `send_text` does."""
         return self._send(MessageKind.BINARY, octets, room, id, all_but.id())
 
     def _send(

@@ -64,14 +64,7 @@ struct Prefork(Movable):
         self._master_id = process_id()
 
     def __init__(out self, var config: PreforkConfig) raises:
-        """Makes a supervisor of workers without listening sockets.
-
-        Args:
-            config: How many workers, and how they are treated.
-
-        Raises:
-            Error: If the configuration makes no sense.
-        """
+        """Makes a supervisor of workers without listening sockets."""
         self = Self(
             config^, List[RawSocket](), ArcPointer(SharedStats()), Waker()
         )

@@ -59,9 +59,6 @@ trait PreforkHooks(Deinitable, Movable):
 
         It counts to the worker's `start_timeout_ms`.
 
-        Args:
-            worker: Counted from 0.
-
         Raises:
             Error: The worker ends, as by a crash.
         """
@@ -79,7 +76,6 @@ trait PreforkHooks(Deinitable, Movable):
         """Called in the master when the successor of a crashed worker is ready.
 
         Args:
-            worker: Counted from 0.
             process_id: The new process.
         """
         return

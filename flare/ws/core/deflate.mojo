@@ -56,14 +56,6 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
         """Makes an agreement.
 
         Args:
-            server_no_context_takeover: True if each message of the server
-                stands for itself.
-            client_no_context_takeover: True if each message of the client
-                stands for itself.
-            server_window_bits: How far back messages of the server refer, as a
-                power of two: 8 to 15.
-            client_window_bits: How far back messages of the client refer, as a
-                power of two: 8 to 15.
             names_server_window: True to write `server_window_bits` even if it
                 is 15.
         """

@@ -340,7 +340,6 @@ struct ForwardingRules(Copyable, Movable):
         once more.
 
         Args:
-            req: The request as it was received.
             authority: Host and port of the upstream.
             out: What `forward_request` has filled.
         """
@@ -380,8 +379,6 @@ struct ForwardingRules(Copyable, Movable):
         that the rules set, for these are said once, with the final response.
 
         Args:
-            received: The upstream's fields.
-            upstream: By which names the upstream goes.
             out: Where to; the fields are added.
 
         Raises:

@@ -178,7 +178,6 @@ struct PathPrefixes(Copyable, Defaultable, Movable):
 
         Args:
             path: The path at the upstream.
-            out: Where to.
 
         Returns:
             False if the gateway does not reach that path; nothing is written

@@ -177,7 +177,6 @@ struct UpstreamGroup(Movable):
         Args:
             address: Where it is, in the words of the configuration.
             weight: Its share, beside those of others; from 1 to `WEIGHT_MAX`.
-            now_ms: The time.
 
         Returns:
             The upstream.
@@ -239,7 +238,6 @@ struct UpstreamGroup(Movable):
             address: Where it is, as it was given to `add`.
             ips: The addresses, each once. Without any nothing changes, nor for
                 an upstream that is being removed: the look-up has begun before.
-            now_ms: The time.
 
         Returns:
             The place of each; -1 for one for which there is none.
@@ -322,7 +320,6 @@ struct UpstreamGroup(Movable):
 
         Args:
             address: Where it is.
-            now_ms: The time.
 
         Returns:
             False if there is no such upstream.
@@ -338,7 +335,6 @@ struct UpstreamGroup(Movable):
 
         Args:
             address: Where it is.
-            now_ms: The time.
 
         Returns:
             False if there is no such upstream.
@@ -460,7 +456,6 @@ struct UpstreamGroup(Movable):
             key: Of `hash_key`; only `Balance.CONSISTENT_HASH` looks at it.
             tried: The bits of those that have failed this request; they are
                 asked again only if there is no other.
-            now_ms: The time.
 
         Returns:
             The upstream, or why there is none.
@@ -519,7 +514,6 @@ struct UpstreamGroup(Movable):
 
         Args:
             waiter: The request.
-            now_ms: The time.
 
         Returns:
             False if it may not: too many do, or no upstream lacks but room. If
@@ -566,9 +560,6 @@ struct UpstreamGroup(Movable):
     def next_place_ms(self, now_ms: Int) -> Int:
         """Tells when `place_waiting` is to be called though nothing has happened:
         an ejection ends, or a circuit lets a request try.
-
-        Args:
-            now_ms: The time.
 
         Returns:
             The time; `NEVER` if nobody waits, or time alone changes
@@ -625,11 +616,7 @@ struct UpstreamGroup(Movable):
         come, since no upstream works, nobody is left waiting.
 
         Whatever changes the group does so by itself; but for time, see
-        `next_place_ms`.
-
-        Args:
-            now_ms: The time.
-        """
+        `next_place_ms`."""
         while len(self._waiting) > 0:
             var found = self._candidates(now_ms)
             if found.free == 0 and found.full != 0:
@@ -731,7 +718,6 @@ struct UpstreamGroup(Movable):
         Args:
             member: Which upstream was chosen.
             outcome: How it ended.
-            now_ms: The time.
             elapsed_us: How long it took, in microseconds; not counted of what
                 the client has broken off.
         """
@@ -788,7 +774,6 @@ struct UpstreamGroup(Movable):
             attempt: How it ended.
             key: As for `choose`.
             tried: The bits of the upstreams that have failed this request.
-            now_ms: The time.
 
         Returns:
             Where it goes, or why it goes nowhere.
@@ -820,7 +805,6 @@ struct UpstreamGroup(Movable):
             key: As for `choose`.
             tried: The bits of the upstreams that have failed this request, and of
                 this one.
-            now_ms: The time.
             elapsed_us: How long it took, in microseconds.
 
         Returns:
@@ -908,9 +892,6 @@ struct UpstreamGroup(Movable):
     def next_check(mut self, now_ms: Int) -> Optional[MemberId]:
         """Finds an upstream that is to be checked now, and takes note of it.
 
-        Args:
-            now_ms: The time.
-
         Returns:
             The upstream, for which `end_check` is owed; nothing if none is due.
         """
@@ -929,7 +910,6 @@ struct UpstreamGroup(Movable):
         Args:
             member: Which upstream was checked.
             is_good: True if it answered in time, with a status from 200 to 399.
-            now_ms: The time.
         """
         if self._is_there(member):
             self._members.at(Int(member.slot)).health.end_check(
@@ -939,9 +919,6 @@ struct UpstreamGroup(Movable):
 
     def figures(self, now_ms: Int) -> List[MemberFigures]:
         """Copies what is to be told of each upstream.
-
-        Args:
-            now_ms: The time.
 
         Returns:
             Those that are there, in order of their places.

@@ -131,8 +131,6 @@ struct UpstreamOrders(Copyable, Movable):
 
         Args:
             url: As it was given to `add`.
-            weight: Its share, beside those of others.
-            timeout_ms: How long to wait for answers.
 
         Returns:
             What became of it.
@@ -149,7 +147,6 @@ struct UpstreamOrders(Copyable, Movable):
 
         Args:
             url: As it was given to `add`.
-            timeout_ms: How long to wait for answers.
 
         Returns:
             What became of it; where there is no such upstream it has failed.
@@ -166,7 +163,6 @@ struct UpstreamOrders(Copyable, Movable):
 
         Args:
             url: As it was given to `add`.
-            timeout_ms: How long to wait for answers.
 
         Returns:
             What became of it; where there is no such upstream it has failed.
@@ -190,7 +186,6 @@ struct UpstreamOrders(Copyable, Movable):
 
         Args:
             url: As it was given to `add`.
-            timeout_ms: How long to wait for answers.
 
         Returns:
             True if it has no request from any worker, and gets none; False
@@ -211,9 +206,6 @@ struct UpstreamOrders(Copyable, Movable):
         self, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> List[UpstreamSums]:
         """Adds up what the workers know of each upstream.
-
-        Args:
-            timeout_ms: How long to wait for answers.
 
         Returns:
             The sums over the workers that answered in time, whose number is

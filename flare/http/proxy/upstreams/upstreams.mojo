@@ -294,7 +294,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
 
         Args:
             url: As it was given to `add`.
-            weight: Its share, beside those of others.
 
         Raises:
             Error: If there is no such upstream, or the weight is none.
@@ -445,7 +444,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         may have got meanwhile.
 
         Args:
-            line: The worker's number.
             token: By what the worker knows the request.
         """
         var change = _Change(self._table)
@@ -458,10 +456,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
     def end_wait(self, line: Int, token: UInt64) -> Pick:
         """Ends the wait of a request whose time is over, with a last try to place
         it and those that have waited longer.
-
-        Args:
-            line: The worker's number.
-            token: By what the worker knows the request.
 
         Returns:
             Where it goes, which may be nowhere.
@@ -488,9 +482,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """Tells a worker when to call `place_waiting`. It is rung for when that
         changes.
 
-        Args:
-            line: The worker's number.
-
         Returns:
             The time, of a clock in milliseconds; `NEVER` if another one
             does, or nobody needs to.
@@ -501,9 +492,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
 
     def take_arrived(self, line: Int) -> List[Arrived]:
         """Takes requests that wait no longer.
-
-        Args:
-            line: The worker's number.
 
         Returns:
             The requests, the first one first; `finish` is owed for each that has
@@ -541,8 +529,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
 
         Args:
             attempt: How it ended, as `finish` was told.
-            key: Of `RequestKey`.
-            tried: The bits of those that have failed this request.
 
         Returns:
             Where it goes, or why it goes nowhere.
@@ -567,10 +553,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         Args:
             member: Which upstream has answered.
             attempt: What it has answered.
-            key: Of `RequestKey`.
             tried: The bits of those that have failed this request, and of this
                 one.
-            elapsed_us: How long it took, in microseconds.
 
         Returns:
             Where it goes, or why the answer is to be passed on.
