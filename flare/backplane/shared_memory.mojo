@@ -79,14 +79,12 @@ struct SharedMemoryBackplane(Backplane):
     def publish(
         mut self, octets: Span[UInt8, _], *, wants_order: Bool
     ) -> Handover:
-        """Writes a message into the ring.
+        """Writes a message into the ring, and gives that it comes back, or that
+        the lock was not to be had.
 
         Args:
             octets: The message.
             wants_order: Not used: they are always in one order.
-
-        Returns:
-            That it comes back, or that the lock was not to be had.
         """
         var timeout_ms = _LOCK_TIMEOUT_MS
         if self._busy_until_ms > 0:
@@ -116,19 +114,12 @@ struct SharedMemoryBackplane(Backplane):
         self._ring[].ring_bell()
 
     def message_len_max(self) -> Int:
-        """Tells how long a message may be.
-
-        Returns:
-            About a quarter of the ring, in bytes.
-        """
+        """Tells how many bytes a message may have: about a quarter of the ring."""
         return self._ring[].message_len_max()
 
     def has_order(self) -> Bool:
-        """Tells whether all processes have one order of messages.
-
-        Returns:
-            True: there is one ring.
-        """
+        """Tells that all processes have one order of messages: there is one
+        ring."""
         return True
 
     def add_counts(self, mut counts: BackplaneCounts):

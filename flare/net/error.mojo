@@ -131,14 +131,11 @@ struct NetworkError(Copyable, Movable, Writable):
     def of_name(
         detail: NetworkErrorKind, var host: String, var reason: String
     ) -> Self:
-        """Makes a `DnsError`.
+        """Gives a `DnsError`.
 
         Args:
             detail: What went wrong, more finely.
             host: The host name, fit to print.
-
-        Returns:
-            The error.
         """
         var error = Self(materialize[DnsError](), "resolve", host^, reason^)
         error.detail = detail

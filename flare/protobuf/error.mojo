@@ -90,13 +90,10 @@ struct ProtobufError(Copyable, Movable, Writable):
         expected: StaticString,
         var found: String = "",
     ) -> Self:
-        """Makes an error about octets, whose field is not known yet.
+        """Gives an error about octets, whose field is not known yet.
 
         Args:
             offset: The place, counted from the start of the whole message.
-
-        Returns:
-            The error.
         """
         return Self(kind, offset, String(expected), found^)
 

@@ -246,11 +246,7 @@ struct Value(Message):
         pass
 
     def which_kind(self) -> Int:
-        """Tells which field is set.
-
-        Returns:
-            The field's number; 0 if none is set.
-        """
+        """Tells which field is set, by its number; 0 if none is."""
         return which_oneof(self, 1)
 
     def clear_kind(mut self):

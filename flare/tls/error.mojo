@@ -34,13 +34,10 @@ struct TlsErrorKind(Equatable, ImplicitlyCopyable, Writable):
         self.advice = advice
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares two kinds.
+        """Tells whether two kinds are the same.
 
         Args:
             other: A kind.
-
-        Returns:
-            True if they are the same.
         """
         return self.name == other.name
 
@@ -228,11 +225,8 @@ struct TlsError(Copyable, Movable, Writable):
         return
 
     def is_untrusted(self) -> Bool:
-        """Tells whether nobody who is trusted vouches for the certificate.
-
-        Returns:
-            True for `SelfSigned`, `UnknownIssuer` and `IncompleteChain`.
-        """
+        """Tells whether nobody who is trusted vouches for the certificate: it
+        is `SelfSigned`, `UnknownIssuer` or `IncompleteChain`."""
         return (
             self.kind == SelfSigned
             or self.kind == UnknownIssuer

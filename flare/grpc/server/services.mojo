@@ -168,13 +168,9 @@ struct GrpcServices(Handler, HoldsHandler):
         return
 
     def json(ref self) -> ref[self._json[]] ProtobufJson:
-        """Lends what is chosen about messages in JSON; to be changed before
-        the services are served.
-
-        Returns:
-            The choices. Members that are not known are left out; types that an
-            `Any` may hold are to be added.
-        """
+        """Lends what is chosen about messages in JSON; to be changed before the
+        services are served. Members that are not known are left out; types that
+        an `Any` may hold are to be added."""
         return self._json[]
 
     def intercept[I: GrpcInterceptor](mut self, var interceptor: I):
@@ -648,15 +644,12 @@ struct GrpcServices(Handler, HoldsHandler):
         return _respond_later(req, open^)
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Says how a call is to be treated; of other requests the handler
-        beside says it.
+        """Gives how a call is to be treated: its content arrives while it is
+        open, if its requests are a stream; that of others has the bound of one
+        message. Of other requests the handler beside says it.
 
         Args:
             req: The request's head.
-
-        Returns:
-            Content that arrives while the call is open, for a stream of
-            requests; the bound of one message for others.
         """
         var asked = self._plain_call(req)
         if unlikely(asked.index < 0):
@@ -685,22 +678,15 @@ struct GrpcServices(Handler, HoldsHandler):
         return RequestPolicy(max_body_size=length_max, blocks=method.may_block)
 
     def may_defer(self) -> Bool:
-        """Tells whether some answer comes later.
-
-        Returns:
-            True if a method has a stream.
-        """
+        """Tells whether some answer comes later: a method has a stream."""
         return self._methods[].has_streams() or self.handler.may_defer()
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Gives an answer of the server in place of a method the status of its
-        protocol.
+        protocol, beside that of HTTP.
 
         Args:
             response: The answer.
-
-        Returns:
-            The answer, with a status beside that of HTTP.
 
         Raises:
             Error: What the handler beside raises.

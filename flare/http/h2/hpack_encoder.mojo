@@ -289,14 +289,11 @@ struct HpackEncoder(Movable):
     def add_shared(
         self, mut out: Buffer, fields: ArcPointer[HeaderMap]
     ) -> Bool:
-        """Encodes fields that `note_shared` has noted last.
+        """Encodes fields that `note_shared` has noted last; gives False, and
+        writes nothing, if they have to be encoded one by one.
 
         Args:
             fields: The fields, which do not change while they are shared.
-
-        Returns:
-            False if they have to be encoded one by one: then nothing was
-            written.
         """
         if not self._shared or not (self._shared.held() is fields):
             return False
@@ -327,24 +324,18 @@ struct HpackEncoder(Movable):
             self._shared_octets.at(index) = octets.at(index)
 
     def entry_count(self) -> Int:
-        """Counts the entries that were ever made.
-
-        Returns:
-            How many.
-        """
+        """Counts the entries that were ever made."""
         return self._table.insert_count
 
     @no_inline
     def add_kept(
         self, mut out: Buffer, name: Span[UInt8, _], value: Span[UInt8, _]
     ) -> Bool:
-        """Encodes a field of which an earlier block has had name and value kept.
+        """Encodes a field of which an earlier block has had name and value
+        kept; gives False, and writes nothing, if it is to be encoded by `add`.
 
         Args:
             name: The name.
-
-        Returns:
-            False if it is to be encoded by `add`: then nothing was written.
         """
         var number = Int(self._slots.at(_hash(name, value))) - 1
         if unlikely(not self._is_entry(number, name, value)):

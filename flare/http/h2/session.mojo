@@ -214,15 +214,13 @@ struct Http2Session(Movable):
     def next_event(
         mut self, mut input: Buffer, mut out: Buffer, now_ms: Int
     ) raises Http2Error -> Http2Event:
-        """Takes frames until one of them is to be told of.
+        """Takes frames until one of them is to be told of, and gives what
+        happened.
 
         Args:
             input: The octets that have arrived. All of them are taken, but for
                 a part of a frame, and what is told of.
             out: Gets what the peer has to be told.
-
-        Returns:
-            What happened.
 
         Raises:
             Http2Error: If the peer broke a rule that ends the connection.
@@ -286,13 +284,10 @@ struct Http2Session(Movable):
     def data(
         self, ref input: Buffer
     ) -> Span[UInt8, ImmOrigin(origin_of(input))]:
-        """Lends the content that DATA told of.
+        """Lends the content that DATA told of, until the next `next_event`.
 
         Args:
             input: The buffer that `next_event` was given.
-
-        Returns:
-            The content, until the next `next_event`.
         """
         # SAFETY: so much of the input was counted.
         return unsafe_lend[ImmOrigin(origin_of(input))](
@@ -300,15 +295,13 @@ struct Http2Session(Movable):
         )
 
     def next_content_len(self, input: Buffer, stream_id: Int) -> Int:
-        """Tells, after HEADERS, whether the next frame is here and has all the
-        content of their stream.
+        """Tells, after HEADERS, how many bytes of content `take_content` has if
+        the next frame is here and has all the content of their stream; -1 if
+        more has to come.
 
         Args:
             input: The buffer that `next_event` was given.
             stream_id: The stream.
-
-        Returns:
-            Bytes of the content, for `take_content`; -1 if more has to come.
         """
         if len(input) < FRAME_HEADER_LEN:
             return -1
@@ -330,17 +323,14 @@ struct Http2Session(Movable):
         mut out: Buffer,
         now_ms: Int,
     ) raises Http2Error -> Bool:
-        """Takes the frame that `next_content_len` has told of; see
-        `next_event`.
+        """Takes the frame that `next_content_len` has told of, and gives True
+        if `data` lends the content; see `next_event`. False if the frame broke
+        a rule of its stream, which is over.
 
         Args:
             length: What it told.
             input: The buffer that `next_event` was given.
             out: Gets what the peer has to be told.
-
-        Returns:
-            True if `data` lends the content. False if the frame broke a rule of
-            its stream, which is over.
 
         Raises:
             Http2Error: If it broke one that ends the connection.
@@ -381,11 +371,8 @@ struct Http2Session(Movable):
             swap(other, self.section)
 
     def is_in_block(self) -> Bool:
-        """Tells whether a part of a field block is kept here.
-
-        Returns:
-            True if the next frame has to continue it.
-        """
+        """Tells whether a part of a field block is kept here, so that the next
+        frame has to continue it."""
         return self._block.stream_id != 0
 
     def _take_preface(mut self, mut input: Buffer) raises Http2Error -> Bool:
@@ -626,12 +613,8 @@ struct Http2Session(Movable):
         return Http2Event(EventKind.TRAILERS, id, True)
 
     def open_stream(mut self) -> Int:
-        """Begins a stream of ours.
-
-        Returns:
-            Its number; 0 if the peer allows no more now, one side has sent
-            GOAWAY, or numbers have run out.
-        """
+        """Begins a stream of ours, and gives its number; 0 if the peer allows
+        no more now, one side has sent GOAWAY, or numbers have run out."""
         ref state = self.state
         var count = 0
         for index in range(len(state.table)):
@@ -710,11 +693,8 @@ struct Http2Session(Movable):
 
     @always_inline
     def sendable_len(self, stream_id: Int) -> Int:
-        """Tells how much content may be sent now (section 6.9.1).
-
-        Returns:
-            Bytes; 0 if its window or the connection's is shut, -1 if there is
-            no such stream.
+        """Tells how many bytes of content may be sent now (section 6.9.1); 0 if
+        its window or the connection's is shut, -1 if there is no such stream.
         """
         var index = self.state.table.find(stream_id)
         if index < 0:
@@ -723,11 +703,7 @@ struct Http2Session(Movable):
 
     @always_inline
     def sendable_len_at(self, index: Int) -> Int:
-        """Tells the same of a stream that was found.
-
-        Returns:
-            Bytes; 0 if its window or the connection's is shut.
-        """
+        """Tells the same of a stream that was found."""
         return max(
             0,
             min(self.state.send_window, self.state.table.at(index).send_window),

@@ -70,11 +70,7 @@ struct Prefork(Movable):
         )
 
     def is_child(self) -> Bool:
-        """Tells a worker from the master.
-
-        Returns:
-            True in a worker process.
-        """
+        """Tells whether this is a worker, not the master."""
         return process_id() != self._master_id
 
     def stop(self):
@@ -82,11 +78,8 @@ struct Prefork(Movable):
         self._waker.wake()
 
     def stats(self) -> WorkerStats:
-        """Sums the figures of all workers.
-
-        Returns:
-            The sums; the program's work decides what it counts.
-        """
+        """Gives the figures summed over all workers; the program's work decides
+        what it counts."""
         return self._board[].total()
 
     def run(
