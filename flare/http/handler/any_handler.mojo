@@ -193,39 +193,30 @@ struct AnyHandler(Handler):
 
     @always_inline
     def serve(self, req: Request) raises -> Response:
-        """Calls the handler."""
         return self._table.serve(self._handler, req)
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
-        """Lets the handler finish an answer of the server's own."""
         return self._table.refuse(self._handler, req, response^)
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Asks the handler how a request is to be treated."""
         return self._table.policy_for(self._handler, req)
 
     def may_stream(self) -> Bool:
-        """Asks the handler whether it may stream."""
         return self._table.claims(self._handler).may_stream
 
     def may_defer(self) -> Bool:
-        """Asks the handler whether it may answer later."""
         return self._table.claims(self._handler).may_defer
 
     def may_upgrade(self) -> Bool:
-        """Asks the handler whether it may answer with a conversation."""
         return self._table.claims(self._handler).may_upgrade
 
     def problem(self, around: Surroundings) -> String:
-        """Asks the handler whether it is put together as it should."""
         return self._table.problem(self._handler, around)
 
     def drained(self):
-        """Lets the handler finish what goes beyond single requests."""
         self._table.drained(self._handler)
 
     def describe(self, mut operation: Operation):
-        """Lets the handler say what it takes and gives."""
         self._table.describe(self._handler, operation)
 
 
@@ -289,25 +280,16 @@ struct Streamed(Handler, HoldsHandler):
         self.handler = handler^
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler answer."""
         return self.handler.serve(req)
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Tells that content is read while it arrives.
-
-        Returns:
-            What the handler says, and that it streams.
-        """
+        """Gives what the handler says, and that it streams."""
         var policy = self.handler.policy_for(req)
         policy.streams = True
         return policy
 
     def may_stream(self) -> Bool:
-        """Tells that content is read while it arrives.
-
-        Returns:
-            True.
-        """
+        """Tells that content is read while it arrives."""
         return True
 
 

@@ -85,11 +85,8 @@ struct RequestPolicy(TrivialRegisterPassable):
 
     @staticmethod
     def by_head() -> Self:
-        """Makes the policy of what is answered by the head alone, at once.
-
-        Returns:
-            One that neither needs content nor blocks.
-        """
+        """Gives the policy of what is answered by the head alone, at once: it
+        neither needs content nor blocks."""
         return Self(blocks=False, needs_content=False)
 
 
@@ -126,16 +123,14 @@ def is_head_only(req: Request) -> Bool:
 
     Args:
         req: The request.
-
-    Returns:
-        True if its content is missing.
     """
     return req.extension[HeadOnly]().__bool__()
 
 
 def refuses_by_head[H: Handler](req: Request, handler: H) -> Bool:
     """Tells whether a guard must refuse a request that it would let pass now,
-    since its content was left out when the guard, or one within, refused it.
+    since its content, which the handler needs, was left out when the guard, or
+    one within, refused it.
 
     Parameters:
         H: The inner handler's type.
@@ -143,9 +138,6 @@ def refuses_by_head[H: Handler](req: Request, handler: H) -> Bool:
     Args:
         req: The request.
         handler: What the guard would call.
-
-    Returns:
-        True if the content is missing and the handler needs it.
     """
     return is_head_only(req) and handler.policy_for(req).needs_content
 
@@ -157,7 +149,7 @@ trait Handler(Deinitable, Movable):
     which moves routes that hold its loop to handler threads: what it changes
     must be atomic or locked. One worker with `ServerConfig(handler_threads=0)`
     alone calls it for one request at a time. Middleware is a handler that holds
-    another.
+    another, and asks that what it has no answer of its own to.
     """
 
     def serve(self, req: Request) raises -> Response:
@@ -175,7 +167,8 @@ trait Handler(Deinitable, Movable):
         ...
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Says how a request is to be treated before it is served.
+        """Gives how a request is to be treated before it is served: the
+        defaults, unless the handler knows better.
 
         Asked once a request, when its head is there, if it has content, or if
         any handler may run on a handler thread, reads content while it arrives
@@ -184,10 +177,6 @@ trait Handler(Deinitable, Movable):
 
         Args:
             req: The request, still without content and path parameters.
-
-        Returns:
-            The defaults, unless the handler knows better. A `Middleware` asks
-            its inner handler.
         """
         comptime if conforms_to(Self, HoldsHandler):
             return self.inner().policy_for(req)
@@ -195,14 +184,11 @@ trait Handler(Deinitable, Movable):
             return RequestPolicy()
 
     def may_stream(self) -> Bool:
-        """Tells whether some request's policy may say that it `streams`.
+        """Tells whether some request's policy may say that it `streams`; False,
+        unless the handler knows better.
 
         Asked once, before a server starts: with `handler_threads=0` it refuses
         to serve such a handler.
-
-        Returns:
-            False, unless the handler knows better. A `Middleware` asks its
-            inner handler.
         """
         comptime if conforms_to(Self, HoldsHandler):
             return self.inner().may_stream()
@@ -210,13 +196,10 @@ trait Handler(Deinitable, Movable):
             return False
 
     def may_defer(self) -> Bool:
-        """Tells whether the handler may answer with `later`.
+        """Tells whether the handler may answer with `later`; False, unless the
+        handler knows better.
 
         Asked once, when a server starts.
-
-        Returns:
-            False, unless the handler knows better. A `Middleware` asks its
-            inner handler.
         """
         comptime if conforms_to(Self, HoldsHandler):
             return self.inner().may_defer()
@@ -225,14 +208,10 @@ trait Handler(Deinitable, Movable):
 
     def may_upgrade(self) -> Bool:
         """Tells whether some request may be answered with a conversation, such
-        as WebSocket.
+        as WebSocket; False, unless the handler knows better.
 
         Asked once, when a server starts: over HTTP/2 it offers WebSocket (RFC
         8441) only then.
-
-        Returns:
-            False, unless the handler knows better. A `Middleware` asks its
-            inner handler.
         """
         comptime if conforms_to(Self, HoldsHandler):
             return self.inner().may_upgrade()
@@ -276,9 +255,9 @@ trait Handler(Deinitable, Movable):
             self.inner().drained()
 
     def problem(self, around: Surroundings) -> String:
-        """Says why some request can never be answered as the handler is put
+        """Tells why some request can never be answered as the handler is put
         together, such as an endpoint that takes a path parameter which its
-        route's pattern does not have.
+        route's pattern does not have; empty if all is well.
 
         Asked once, before a server starts, which refuses to serve then; a
         `TestClient` does, too. What holds others asks them. What lends a `State`
@@ -286,10 +265,6 @@ trait Handler(Deinitable, Movable):
 
         Args:
             around: What the handlers around this one give it.
-
-        Returns:
-            A sentence; empty if all is well. A `Middleware` asks its inner
-            handler.
         """
         comptime if conforms_to(Self, HoldsHandler):
             return self.inner().problem(around)
@@ -357,7 +332,6 @@ struct FnHandler(Handler, TrivialRegisterPassable):
 
     @always_inline
     def serve(self, req: Request) raises -> Response:
-        """Calls the function."""
         return self.function(req)
 
 

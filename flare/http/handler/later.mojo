@@ -57,20 +57,12 @@ trait Errand(Deinitable, Movable):
 
     @staticmethod
     def on_content(errand: ArcPointer[Self]):
-        """Goes on, since more of the request's content is there, or its end.
-
-        Args:
-            errand: The errand.
-        """
+        """Goes on, since more of the request's content is there, or its end."""
         ...
 
     @staticmethod
     def cancel(errand: ArcPointer[Self]):
-        """Ends, since nobody waits for the response any more.
-
-        Args:
-            errand: The errand.
-        """
+        """Ends, since nobody waits for the response any more."""
         ...
 
 
@@ -148,14 +140,12 @@ struct RequestContent(Movable):
         self._calls[].drop(self._content)
 
     def take(mut self, mut out: Buffer) raises BodyError -> Bool:
-        """Takes what has arrived, without a wait; more is received then.
+        """Takes what has arrived, without a wait, and tells whether that was
+        all: if not, `Errand.on_content` says when there is more, which is
+        received now.
 
         Args:
             out: Where to append it.
-
-        Returns:
-            True if that was all; False if more follows: `Errand.on_content`
-            says when.
 
         Raises:
             BodyError: If no more will come.
@@ -167,11 +157,7 @@ struct RequestContent(Movable):
         return is_all
 
     def trailers(self) -> HeaderMap:
-        """Copies the trailer fields.
-
-        Returns:
-            The fields; none before the end.
-        """
+        """Copies the trailer fields; none before the end."""
         return self._calls[].trailers(self._content)
 
     def go_on(mut self, task: UInt64):
@@ -291,7 +277,6 @@ struct Completion(Movable):
 
         Args:
             status: Its status, 100 to 199, but 101.
-            fields: Its fields.
         """
         var response = Response(status)
         response.headers = fields^
@@ -371,14 +356,11 @@ trait LaterStep(Deinitable, Movable):
     """What middleware does with a response that its inner handler makes later."""
 
     def finish(mut self, var response: Response) raises -> Response:
-        """Makes the response of the middleware; called once, on the worker's own
-        thread, unless nobody waits any more.
+        """Gives the response of the middleware; called once, on the worker's
+        own thread, unless nobody waits any more.
 
         Args:
             response: What the errand, or a step further in, has made.
-
-        Returns:
-            The response.
 
         Raises:
             Error: It is answered with 500.
@@ -508,14 +490,12 @@ struct DeferredCall(Movable):
 
     def keeps(self, content: Span[UInt8, _]) -> Bool:
         """Tells whether content stays where it is until the errand has given
-        its response or was cancelled, so that it need not be copied.
+        its response or was cancelled, so that it need not be copied; else it
+        may go when the handler returns.
 
         Args:
             content: The content of a request, which may be another one than the
                 worker has: middleware can have made it.
-
-        Returns:
-            False if it may go when the handler returns.
         """
         return len(content) == len(self._kept) and Int(
             content.unsafe_ptr()
@@ -524,14 +504,12 @@ struct DeferredCall(Movable):
 
 def is_later(req: Request, response: Response) -> Bool:
     """Tells whether a response of the inner handler stands for one that is made
-    later, which `finish_later` then tells.
+    later, which `finish_later` then tells, and a server has called the handler
+    as it must be.
 
     Args:
         req: The request.
         response: What the inner handler has answered.
-
-    Returns:
-        True if so, and a server has called the handler as it must be.
     """
     return response.outcome() == ResponseOutcome.LATER and Bool(
         req.extension[DeferredCall]()
@@ -561,16 +539,14 @@ def finish_later[
 def deferred_call[
     o: ImmOrigin
 ](req: Request[o]) raises -> MutPointer[DeferredCall, MutUntrackedOrigin]:
-    """Finds what the worker lends to a handler that may answer later.
+    """Finds what the worker lends to a handler that may answer later; good
+    until the handler returns.
 
     Parameters:
         o: Where the request lives.
 
     Args:
         req: The request.
-
-    Returns:
-        The note, good until the handler returns.
 
     Raises:
         Error: If the handler was not called so.
@@ -653,24 +629,15 @@ struct Deferred(Handler, HoldsHandler):
         self.waits_for_content = waits_for_content
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler answer."""
         return self.handler.serve(req)
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Tells that the answer comes later.
-
-        Returns:
-            What the handler says, and that it defers.
-        """
+        """Gives what the handler says, and that it defers."""
         var policy = self.handler.policy_for(req)
         policy.defers = True
         policy.streams = not self.waits_for_content
         return policy
 
     def may_defer(self) -> Bool:
-        """Tells that the answer comes later.
-
-        Returns:
-            True.
-        """
+        """Tells that the answer comes later."""
         return True

@@ -53,61 +53,42 @@ struct SecurityScheme(Copyable, Movable):
 
     @staticmethod
     def basic() -> Self:
-        """Describes a name and a password (RFC 7617).
-
-        Returns:
-            The scheme `basic`.
-        """
+        """Gives the scheme `basic`: a name and a password (RFC 7617)."""
         return Self(String("basic"), "http", "basic", String(), String())
 
     @staticmethod
     def bearer(var about: String = String()) -> Self:
-        """Describes a token in Authorization (RFC 6750).
+        """Gives the scheme `bearer`: a token in Authorization (RFC 6750).
 
         Args:
             about: How one comes by it.
-
-        Returns:
-            The scheme `bearer`.
         """
         return Self(String("bearer"), "http", "bearer", String(), about^)
 
     @staticmethod
     def header(var name: String, var about: String = String()) -> Self:
-        """Describes a token in a header field of its own.
+        """Gives the scheme of a token in a header field of its own.
 
         Args:
             name: The field's name, such as `X-Api-Key`.
-            about: How one comes by it.
-
-        Returns:
-            The scheme.
         """
         return Self(schema_id(name), "apiKey", "header", name^, about^)
 
     @staticmethod
     def query(var name: String, var about: String = String()) -> Self:
-        """Describes a token in a parameter of the query.
+        """Gives the scheme of a token in a parameter of the query.
 
         Args:
             name: The parameter's name.
-            about: How one comes by it.
-
-        Returns:
-            The scheme.
         """
         return Self(schema_id(name), "apiKey", "query", name^, about^)
 
     @staticmethod
     def cookie(var name: String, var about: String = String()) -> Self:
-        """Describes a token in a cookie, such as that of a session.
+        """Gives the scheme of a token in a cookie, such as that of a session.
 
         Args:
             name: The cookie's name.
-            about: How one comes by it.
-
-        Returns:
-            The scheme.
         """
         return Self(schema_id(name), "apiKey", "cookie", name^, about^)
 
@@ -192,11 +173,7 @@ struct Operation(Copyable, Movable):
 
     def answers(mut self, status: Int):
         """Says that there is a response without content to speak of, such as
-        204 or 404.
-
-        Args:
-            status: The response's status.
-        """
+        204 or 404."""
         self._add(status, "", "")
 
     @no_inline
@@ -271,14 +248,12 @@ struct InputError(Copyable, Movable, Writable):
 
     @staticmethod
     def of_content(var name: String, var reason: String) -> Self:
-        """Describes a part of the content that can be read, but is not good.
+        """Gives the error, to be answered with 422, of a part of the content
+        that can be read, but is not good.
 
         Args:
             name: The part's name, such as that of a field.
             reason: What is wrong, fit for strangers.
-
-        Returns:
-            An error to be answered with 422.
         """
         return Self(422, "body", name^, reason^)
 
@@ -313,11 +288,7 @@ struct InputError(Copyable, Movable, Writable):
             self.others.append(fault^)
 
     def faults(self) -> List[InputFault]:
-        """Lists all bad inputs.
-
-        Returns:
-            The first one and the others.
-        """
+        """Gives all bad inputs, the first one and the others."""
         var faults = List[InputFault](capacity=len(self.others) + 1)
         faults.append(
             InputFault(self.place, self.name, self.reason, self.pointer)
@@ -336,13 +307,9 @@ struct InputError(Copyable, Movable, Writable):
 
     @no_inline
     def response(self) -> Response:
-        """Makes the response.
-
-        Returns:
-            The status, with a problem (RFC 9457). Its `in`, `name` and `detail`
-            tell of the first bad input, its `errors` of all. An error of ours
-            (500) tells nothing.
-        """
+        """Gives the response: the status, with a problem (RFC 9457). Its `in`,
+        `name` and `detail` tell of the first bad input, its `errors` of all. An
+        error of ours (500) tells nothing."""
         if self.status >= 500:
             return Response(self.status)
         var problem = self._problem()
@@ -421,9 +388,6 @@ trait Input(Deinitable, Movable):
         Args:
             req: The request, with path parameters.
 
-        Returns:
-            The input.
-
         Raises:
             InputError: If it is missing or bad.
         """
@@ -440,10 +404,6 @@ trait Input(Deinitable, Movable):
 
     @staticmethod
     def problem() -> String:
-        """Says why the input cannot be what its parameters say; the compiler
-        asks, and refuses a program with such a field.
-
-        Returns:
-            A sentence; empty if all is well.
-        """
+        """Tells why the input cannot be what its parameters say; empty if all
+        is well. The compiler asks, and refuses a program with such a field."""
         return String()

@@ -32,9 +32,5 @@ struct ReadySwitch(ImplicitlyCopyable, Movable):
         )
 
     def is_ready(self) -> Bool:
-        """Reads the switch.
-
-        Returns:
-            Whether requests may come.
-        """
+        """Tells whether requests may come."""
         return self._value[].load[ordering=Ordering.ACQUIRE]() == 1

@@ -20,13 +20,11 @@ Parameters:
 
 
 def state_type[T: AnyType]() -> String:
-    """Names the type of a state, in no way that another one is.
+    """Names the type of a state, with its module's name, in no way that another
+    one is.
 
     Parameters:
         T: What `App` lends, and a handler takes as `State[T]`.
-
-    Returns:
-        Its name with its module's.
     """
     comptime NAME = reflect[T].name()
     return String(materialize[NAME]())
@@ -93,13 +91,11 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
 
     @staticmethod
     def of(req: Request) raises -> Self:
-        """Finds the state that an `App` gives to its handlers.
+        """Finds the state that the innermost `App` with one of this type gives
+        to its handlers.
 
         Args:
             req: The request that is being handled.
-
-        Returns:
-            The state of the innermost such `App`.
 
         Raises:
             Error: If no `App` around the handler has a state of this type.
@@ -129,19 +125,12 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
         operation.states.append(state_type[Self.T]())
 
     def lock(self) -> MutexGuard[Self.T, origin_of(self._value)]:
-        """Waits until no other thread has the lock, and takes it.
-
-        Returns:
-            The way to the value; it gives the lock away when it goes.
-        """
+        """Waits until no other thread has the lock, and gives the way to the
+        value, which gives the lock away when it goes."""
         return self._value.lock()
 
     def snapshot(self) -> Self.T where conforms_to(Self.T, Copyable):
-        """Copies the value under the lock.
-
-        Returns:
-            The value as it is now.
-        """
+        """Copies the value as it is now, under the lock."""
         return self._value.snapshot()
 
 

@@ -21,26 +21,20 @@ struct Surroundings(Copyable, Movable):
         self.states = []
 
     def with_params(self, names: List[String]) -> Self:
-        """Makes those within a route.
+        """Gives a copy for what is within a route.
 
         Args:
             names: The names of the path parameters that it captures.
-
-        Returns:
-            A copy that has these, too.
         """
         var within = self.copy()
         within.params.extend(names.copy())
         return within^
 
     def with_state(self, var type: String) -> Self:
-        """Makes those within what lends a state.
+        """Gives a copy for what is within something that lends a state.
 
         Args:
             type: Its type, as `state_type` names it.
-
-        Returns:
-            A copy that has this, too.
         """
         var within = self.copy()
         within.states.append(type^)

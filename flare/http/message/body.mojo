@@ -48,11 +48,7 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
 
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Takes a literal.
-
-        Args:
-            text: The content.
-        """
+        """Takes a literal."""
         self._text = String(text)
         self._octets = []
         self._stream = None
@@ -95,16 +91,13 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
 
     @staticmethod
     def conversing[C: UpgradedProtocol](var conversation: C) -> Self:
-        """Takes a conversation, for a response with status 101.
+        """Gives a body that is a conversation, for a response with status 101.
 
         Parameters:
             C: The conversation's type.
 
         Args:
             conversation: Goes on where HTTP ends.
-
-        Returns:
-            The body.
         """
         var body = Self()
         body._stream = ArcPointer(BodyStream.conversing(conversation^))
@@ -112,36 +105,22 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
 
     @always_inline
     def is_stream(self) -> Bool:
-        """Tells whether a source makes the content.
-
-        Returns:
-            True if so; then nothing of it is in memory.
-        """
+        """Tells whether a source makes the content; then nothing of it is in
+        memory."""
         return self._stream.__bool__()
 
     def listens(self) -> Bool:
-        """Tells whether this is a conversation.
-
-        Returns:
-            True if it takes what the client sends.
-        """
+        """Tells whether this is a conversation, which takes what the client
+        sends."""
         return self._stream.__bool__() and self._stream.held()[].listens()
 
     def stream(self) -> ArcPointer[BodyStream]:
-        """Gives the source of a body that has one.
-
-        Returns:
-            The source, shared with this body.
-        """
+        """Gives the source of a body that has one, shared with this body."""
         return self._stream.held()
 
     @always_inline
     def lend_stream(ref self) -> ref[self._stream.held()[]] BodyStream:
-        """Lends the source of a body that has one.
-
-        Returns:
-            The source.
-        """
+        """Lends the source of a body that has one."""
         return self._stream.held()[]
 
     def make_stream(mut self):
@@ -163,31 +142,21 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
             self._octets.clear()
 
     def take_octets(mut self) -> List[UInt8]:
-        """Takes the octets out, to fill them and make content of them again.
-
-        Returns:
-            The octets; none of text, or of what a source makes.
-        """
+        """Takes the octets out, to fill them and make content of them again;
+        none of text, or of what a source makes."""
         var octets = List[UInt8]()
         swap(octets, self._octets)
         return octets^
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the octets of content that are in memory.
-
-        Returns:
-            Bytes; 0 if a source makes them.
-        """
+        """Counts the bytes of content that are in memory; 0 if a source makes
+        them."""
         return self._text.byte_length() + len(self._octets)
 
     @always_inline
     def as_bytes(self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
-        """Lends the content.
-
-        Returns:
-            All octets of it.
-        """
+        """Lends all octets of the content."""
         # SAFETY: text or octets belong to this body, which is the span's
         # origin; one of the two is empty.
         comptime o = ImmOrigin(origin_of(self))
@@ -199,9 +168,6 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
 
     def text(self) raises -> String:
         """Copies the content as text.
-
-        Returns:
-            The content.
 
         Raises:
             Error: If it is not UTF-8.
@@ -343,16 +309,14 @@ trait BodySource(Deinitable, Movable):
             _ = waker^
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
-        """Appends the next piece of content; about 16 KiB are a good size.
+        """Appends the next piece of content, and gives what follows; about 16
+        KiB are a good size.
 
         Called when the client has taken what came before. Octets that are
         appended beside `PENDING` or `DONE` are sent as well.
 
         Args:
             out: Where to append.
-
-        Returns:
-            What follows.
 
         Raises:
             Error: The server logs it and breaks the connection off, so that
@@ -361,15 +325,13 @@ trait BodySource(Deinitable, Movable):
         ...
 
     def trailers(mut self) raises -> Trailers:
-        """Makes the fields that follow the content, such as its digest.
+        """Gives the fields that follow the content, such as its digest; none,
+        unless the source has some.
 
         Asked once, after the last piece, unless that is never sent. Over
         HTTP/1.1 they need content of unknown length, or a response with a
         `Trailer` field: that is sent in chunks, too. A client of HTTP/1.0 gets
         none.
-
-        Returns:
-            The fields; none, unless the source has some.
 
         Raises:
             Error: As `fill` does.
@@ -380,25 +342,21 @@ trait BodySource(Deinitable, Movable):
             return Trailers()
 
     def unsafe_whole(self) -> Span[UInt8, ImmUntrackedOrigin]:
-        """Lends all content, if it is in memory before anything was asked for.
+        """Lends all content, if it is in memory before anything was asked for;
+        nothing, unless the source knows better.
 
         A server that can send all of it at once does so, and asks for nothing
         but the trailers then: neither `begin` nor `fill` is called. Any other
         calls both. The loan must not outlive the source.
-
-        Returns:
-            The content; empty unless the source knows better.
         """
         return Span[UInt8, ImmUntrackedOrigin]()
 
     def region(self) -> FileRegion:
-        """Tells what comes next, if that lies in a file.
+        """Tells what comes next, if that lies in a file; a region of length 0
+        for what only `fill` can make.
 
         A server that can send it as it lies does so, and calls `advance` in
         place of `fill`. Any other calls `fill`, so that has to work, too.
-
-        Returns:
-            The region; of length 0 for what only `fill` can make.
         """
         return FileRegion.none()
 
@@ -411,13 +369,11 @@ trait BodySource(Deinitable, Movable):
         _ = count
 
     def is_endless(self) -> Bool:
-        """Tells whether the stream goes on until the client leaves.
+        """Tells whether the stream goes on until the client leaves; False,
+        unless the source knows better.
 
         When the server drains, an endless stream is ended in good order; any
         other is waited for, up to `ServerConfig.shutdown_timeout_ms`.
-
-        Returns:
-            False, unless the source knows better.
         """
         comptime if conforms_to(Self, HoldsSource):
             return self.source()[].is_endless()
@@ -425,16 +381,14 @@ trait BodySource(Deinitable, Movable):
             return False
 
     def end_early(mut self, mut out: Buffer) -> Poll:
-        """Ends an endless stream because the server stops.
+        """Ends an endless stream because the server stops, and gives DONE, or
+        PENDING to wait for the other side, up to
+        `ServerConfig.shutdown_timeout_ms`.
 
         Called in place of `fill` while the server drains.
 
         Args:
             out: Where to append last octets.
-
-        Returns:
-            DONE, or PENDING to wait for the other side, up to
-            `ServerConfig.shutdown_timeout_ms`.
         """
         comptime if conforms_to(Self, HoldsSource):
             return self.source()[].end_early(out)
@@ -442,12 +396,8 @@ trait BodySource(Deinitable, Movable):
             return Poll.DONE
 
     def poll_interval_ms(self) -> Int:
-        """Tells how long a source that answered `PENDING` may be left alone.
-
-        Returns:
-            Milliseconds after which it is asked even if nobody rings its
-            waker.
-        """
+        """Tells after how many milliseconds a source that answered `PENDING` is
+        asked even if nobody rings its waker."""
         comptime if conforms_to(Self, HoldsSource):
             return self.source()[].poll_interval_ms()
         else:
@@ -455,12 +405,9 @@ trait BodySource(Deinitable, Movable):
 
     def has_given_up(self) -> Bool:
         """Tells whether the stream is to be broken off, though the client has
-        not yet taken what came before.
+        not yet taken what came before; False, unless the source knows better.
 
         Asked when the waker rings while the client is behind.
-
-        Returns:
-            False, unless the source knows better.
         """
         comptime if conforms_to(Self, HoldsSource):
             return self.source()[].has_given_up()
@@ -508,11 +455,8 @@ trait UpgradedProtocol(BodySource):
 
     def is_full(self) -> Bool:
         """Tells whether it takes nothing from the client for now: `receive` is
-        not called, and the client is not read, until its waker has rung.
-
-        Returns:
-            False, unless the protocol knows better.
-        """
+        not called, and the client is not read, until its waker has rung. False,
+        unless the protocol knows better."""
         comptime if conforms_to(Self, HoldsSource):
             return self.source()[].is_full()
         else:
@@ -520,34 +464,25 @@ trait UpgradedProtocol(BodySource):
 
     def end_input(mut self) -> Bool:
         """Hears that the client has ended its own direction, in good order and
-        after all that was received.
-
-        Returns:
-            True to go on with `fill` until that ends; False, unless the
-            protocol knows better, to end at once.
-        """
+        after all that was received, and gives True to go on with `fill` until
+        that ends; False, unless the protocol knows better, to end at once."""
         comptime if conforms_to(Self, HoldsSource):
             return self.source()[].end_input()
         else:
             return False
 
     def take_failure(mut self) -> String:
-        """Tells what went wrong in what was received last, though the
-        conversation goes on or ends in good order.
-
-        Returns:
-            A text for the server's log; empty if there is nothing to tell.
-        """
+        """Tells what went wrong in what was received last, for the server's
+        log, though the conversation goes on or ends in good order; empty if
+        there is nothing to tell."""
         return String()
 
     def stall_timeout_ms(self) -> Int:
-        """Tells how long the client may take nothing at all of what it is sent.
+        """Tells for how many milliseconds the client may take nothing at all of
+        what it is sent; without end, unless the conversation knows better.
 
         Asked while it does not take all. One that takes something, but not all,
         has `ServerConfig.write_timeout_ms` in any case.
-
-        Returns:
-            Milliseconds; without end, unless the conversation knows better.
         """
         comptime if conforms_to(Self, HoldsSource):
             return self.source()[].stall_timeout_ms()
@@ -637,7 +572,8 @@ def _has_given_up[T: BodySource](source: Erased) -> Bool:
 
 
 struct BodyStream(Movable):
-    """A source of any type, and how much it will make."""
+    """A source of any type, and how much it will make; the methods named as
+    those of `BodySource` and `UpgradedProtocol` do what these do."""
 
     var length: Optional[Int]
     """Content in bytes, if that is known before."""
@@ -746,24 +682,18 @@ struct BodyStream(Movable):
         self._add_all = _add_all
 
     def region(self) -> FileRegion:
-        """Tells what comes next, if that lies in a file."""
         return self._region(self._source)
 
     def advance(self, count: Int):
-        """Tells the source that octets of its region were sent, at most its
-        length."""
         self._advance(self._source, count)
 
     def is_endless(self) -> Bool:
-        """Tells whether the stream goes on until the client leaves."""
         return self._is_endless(self._source)
 
     def poll_interval_ms(self) -> Int:
-        """Tells how long the source may be left alone."""
         return self._poll_interval_ms(self._source)
 
     def has_given_up(self) -> Bool:
-        """Tells whether the stream is to be broken off."""
         return self._has_given_up(self._source)
 
     def listens(self) -> Bool:
@@ -772,22 +702,15 @@ struct BodyStream(Movable):
         return self._receive.__bool__()
 
     def receive(self, mut input: Buffer, mut out: Buffer) raises -> Poll:
-        """Hands octets from the client to a conversation; `input` is empty
-        afterwards."""
         return self._receive.held()(self._source, input, out)
 
     def is_full(self) -> Bool:
-        """Asks a conversation whether it takes nothing for now."""
         return self._is_full.held()(self._source)
 
     def end_input(self) -> Bool:
-        """Tells a conversation that the client has ended its direction. Returns
-        True if it goes on all the same."""
         return self._end_input.held()(self._source)
 
     def take_failure(self) -> String:
-        """Asks a conversation what went wrong in what was received last, for
-        the log; empty if there is nothing to tell."""
         return self._take_failure.held()(self._source)
 
     def stall_timeout_ms(self) -> Int:
@@ -798,7 +721,6 @@ struct BodyStream(Movable):
         return self._stall_timeout_ms.held()(self._source)
 
     def end_early(self, mut out: Buffer) -> Poll:
-        """Ends an endless stream."""
         return self._end_early(self._source, out)
 
 
@@ -888,18 +810,12 @@ struct StreamWaker(Copyable, Movable):
         self._target[].wake(self._token)
 
     def token(self) -> UInt64:
-        """Tells what the worker knows the connection by.
-
-        Returns:
-            The token; good for the worker's own thread alone.
-        """
+        """Tells what the worker knows the connection by; good for the worker's
+        own thread alone."""
         return self._token
 
     def place(self) -> Tuple[UInt64, Int]:
-        """Tells what the worker knows the source by.
-
-        Returns:
-            The connection's token, and the stream's number over HTTP/2, else 0;
-            good for the worker's own thread alone.
-        """
+        """Tells what the worker knows the source by: the connection's token,
+        and the stream's number over HTTP/2, else 0; good for the worker's own
+        thread alone."""
         return (self._token, self._stream_id)

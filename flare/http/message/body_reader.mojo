@@ -122,16 +122,14 @@ struct BodyReader[o: ImmOrigin](Readable):
         self._feed = feed
 
     def read(mut self, room: MutSpan[UInt8, _]) raises BodyError -> Int:
-        """Reads what is there, waiting for the first octet.
+        """Reads what is there, waiting for the first octet, and gives how many
+        octets that was, at most `len(room)`; 0 at the end.
 
         The server sees to it that the wait ends: `body_timeout_ms` of its
         configuration counts for all waits together.
 
         Args:
             room: Where to; not empty. 64 KiB are right.
-
-        Returns:
-            How many octets were read, at most `len(room)`; 0 at the end.
 
         Raises:
             BodyError: If the client hangs up, breaks a rule, sends too much or
@@ -151,13 +149,10 @@ struct BodyReader[o: ImmOrigin](Readable):
         return count
 
     def read_all(mut self, length_max: Int) raises BodyError -> List[UInt8]:
-        """Reads to the end.
+        """Reads what was not read yet, to the end.
 
         Args:
             length_max: Most octets.
-
-        Returns:
-            The content that was not read yet.
 
         Raises:
             BodyError: As `read` does; with status 413 if there is more.
@@ -175,12 +170,10 @@ struct BodyReader[o: ImmOrigin](Readable):
             content.extend(Span(piece).before(count))
 
     def trailers(self) -> HeaderMap:
-        """Copies the trailer fields after chunked content.
+        """Copies the trailer fields after chunked content; none before `read`
+        has given 0.
 
         They are kept apart from the header fields (RFC 9110 section 6.5.1).
-
-        Returns:
-            The fields; none before `read` has given 0.
         """
         # SAFETY: the feed outlives this call.
         if self._feed:

@@ -125,18 +125,14 @@ struct ContentDecoder(Movable):
     def receive_some(
         mut self, octets: Span[UInt8, _], mut output: Buffer, count_max: Int
     ) raises CompressError -> Int:
-        """Decodes until so many octets came out.
+        """Decodes until so many octets came out, and gives how many it took.
 
         Call again with the octets that were not taken until all are, and
         `has_pending` is false.
 
         Args:
             octets: Any piece of the content; may be empty.
-            output: Gets what comes out.
             count_max: Most octets to append; at least 1.
-
-        Returns:
-            How many octets were taken.
 
         Raises:
             CompressError: As `Decoder.receive`.
@@ -189,20 +185,13 @@ struct ContentDecoder(Movable):
         self._between.at(stage - 1).consume(taken)
 
     def has_pending(self) -> Bool:
-        """Tells whether more may come out without more octets.
-
-        Returns:
-            True if `receive_some` stopped at its bound; call it again.
-        """
+        """Tells whether more may come out without more octets: `receive_some`
+        stopped at its bound; call it again."""
         return self._ready_stage(0) >= 0
 
     def is_started(self) -> Bool:
-        """Tells whether any octet was received.
-
-        Returns:
-            True from the first octet on; content of no octets at all is not
-            coded, whatever its fields say.
-        """
+        """Tells whether any octet was received: content of no octets at all is
+        not coded, whatever its fields say."""
         return len(self._decoders) > 0 and self._decoders.at(0).is_started()
 
     def finish(mut self) raises CompressError:
@@ -248,13 +237,11 @@ struct AcceptEncoding(Copyable, Movable):
             self._note(element)
 
     def weight(self, coding: ContentCoding) -> Int:
-        """Tells how much the client wants a coding.
+        """Tells how much the client wants a coding: 0 (not at all) to
+        `WEIGHT_MAX`, in thousandths.
 
         Args:
             coding: The coding.
-
-        Returns:
-            0 (not at all) to `WEIGHT_MAX`, in thousandths.
         """
         var own = self._weights.at(Int(coding.code))
         if own != _ABSENT:
@@ -265,15 +252,13 @@ struct AcceptEncoding(Copyable, Movable):
         return 1 if coding == ContentCoding.IDENTITY else 0
 
     def choose(self, offered: List[ContentCoding]) -> Optional[ContentCoding]:
-        """Chooses the coding that the client wants most.
+        """Gives the coding that the client wants most: that of the highest
+        weight, the first of several; nothing if none is acceptable: answer 415,
+        or send it as it is.
 
         Args:
             offered: What the server has, best first; with
                 `ContentCoding.IDENTITY` where it would rather not code.
-
-        Returns:
-            The coding of the highest weight, the first of several; nothing if
-            none is acceptable: answer 415, or send it as it is.
         """
         var chosen: Optional[ContentCoding] = None
         var weight = 0

@@ -149,17 +149,15 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
             )
 
     def keeps_prefix(self, path: StringSpan) -> Bool:
-        """Tells whether the cookie keeps what the prefix of its name promises.
+        """Tells whether the cookie keeps what the prefix of its name promises:
+        not if the name begins with `__Secure-` or `__Host-` and the attributes
+        do not fit, or if there is no name and the value begins so: it would be
+        sent as if it were one (section 5.7, step 22).
 
         Source: RFC 6265bis section 4.1.3.
 
         Args:
             path: The value of its Path attribute; empty without one.
-
-        Returns:
-            False if the name begins with `__Secure-` or `__Host-` and the
-            attributes do not fit, or if there is no name and the value begins so:
-            it would be sent as if it were one (section 5.7, step 22).
         """
         if self.name.byte_length() == 0:
             return not (
@@ -174,12 +172,10 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
         return True
 
     def to_set_cookie_header(self) raises CookieError -> String:
-        """Writes the value of a Set-Cookie field.
+        """Gives the value of a Set-Cookie field, such as `id=42; Path=/;
+        Secure`.
 
         Source: RFC 6265 section 4.1.1.
-
-        Returns:
-            Such as `id=42; Path=/; Secure`.
 
         Raises:
             CookieError: If a field was changed to what cannot be written.
@@ -220,19 +216,16 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
 
 
 def parse_cookie_header(text: StringSpan) -> List[Cookie]:
-    """Reads the value of a Cookie field.
+    """Reads the value of a Cookie field: the cookies in its order.
 
     Args:
         text: As for the other overload.
-
-    Returns:
-        The cookies in the order of the field.
     """
     return parse_cookie_header(text.as_bytes())
 
 
 def parse_cookie_header(value: Span[UInt8, _]) -> List[Cookie]:
-    """Reads the value of a Cookie field.
+    """Reads the value of a Cookie field: the cookies in its order.
 
     Source: RFC 6265 section 5.4, read as kindly as browsers write it: pairs
     between semicolons, whitespace around names and values dropped, a pair
@@ -241,9 +234,6 @@ def parse_cookie_header(value: Span[UInt8, _]) -> List[Cookie]:
 
     Args:
         value: The field's value.
-
-    Returns:
-        The cookies in the order of the field.
     """
     var cookies = List[Cookie]()
     var octets = value.as_imm()
@@ -498,13 +488,10 @@ struct SameSite(Equatable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def parse(octets: Span[UInt8, _]) -> Self:
-        """Reads the attribute's value, in any case.
+        """Reads the attribute's value, in any case; `UNSET` if it is unknown.
 
         Args:
             octets: The value.
-
-        Returns:
-            The setting; `UNSET` if the value is unknown.
         """
         if equals_ignore_case(octets, "strict".as_bytes()):
             return Self.STRICT
@@ -515,11 +502,7 @@ struct SameSite(Equatable, TrivialRegisterPassable, Writable):
         return Self.UNSET
 
     def name(self) -> StaticString:
-        """Names the setting.
-
-        Returns:
-            The attribute's value; empty for `UNSET`.
-        """
+        """Names the setting by the attribute's value; empty for `UNSET`."""
         if self == Self.STRICT:
             return "Strict"
         if self == Self.LAX:

@@ -33,15 +33,12 @@ struct Extensions(Movable):
     def find[
         o: ImmOrigin, //, T: AnyType
     ](ref[o] self) -> OptionalPointer[T, o]:
-        """Finds the value of a type.
+        """Finds the value of a type that was lent last, for the length of the
+        current call; nothing if there is none.
 
         Parameters:
             o: Where the extensions live.
             T: The value's type.
-
-        Returns:
-            The one that was lent last, for the length of the current call;
-            nothing if there is none.
         """
         comptime NAME = reflect[T].name()
         for back in range(1, len(self._values) + 1):

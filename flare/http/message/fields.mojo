@@ -110,9 +110,6 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
 
         Parameters:
             p: What the lines are to live as long as.
-
-        Returns:
-            The lines.
         """
         # SAFETY: the caller promises that the octets and lines live so long.
         return Fields[p](
@@ -123,21 +120,14 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the field lines.
-
-        Returns:
-            Lines, not distinct names.
-        """
+        """Counts the field lines, not distinct names."""
         return len(self._lines)
 
     def name(self, index: Int) -> StringSpan[Self.o]:
-        """Lends the name in a line, as sent.
+        """Lends the name in a line, a token, as sent.
 
         Args:
             index: At least 0 and less than `len(self)`.
-
-        Returns:
-            The name, a token.
         """
         var line = self._lines.at(index)
         var start = line.name_offset()
@@ -148,29 +138,15 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         )
 
     def value_bytes(self, index: Int) -> Span[UInt8, Self.o]:
-        """Lends the octets of the value in a line.
-
-        Args:
-            index: At least 0 and less than `len(self)`.
-
-        Returns:
-            The value without whitespace around; octets from 0x80 up are opaque
-            (RFC 9110 section 5.5).
-        """
+        """Lends the octets of the value in a line, without whitespace around;
+        those from 0x80 up are opaque (RFC 9110 section 5.5)."""
         var line = self._lines.at(index)
         var start = line.value_offset()
         return self._octets.between(start, start + line.value_len())
 
     def value(self, index: Int) -> StringSpan[Self.o]:
-        """Lends the value in a line as text.
-
-        Args:
-            index: At least 0 and less than `len(self)`.
-
-        Returns:
-            The value; empty if its octets are not UTF-8, then `value_bytes`
-            has them.
-        """
+        """Lends the value in a line as text; empty if its octets are not UTF-8,
+        then `value_bytes` has them."""
         var octets = self.value_bytes(index)
         if self._is_text:
             return StringSpan(unsafe_from_utf8=octets)
@@ -179,37 +155,20 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         return StringSpan(unsafe_from_utf8=octets.before(0))
 
     def find(self, name: StringSpan, start: Int = 0) -> Int:
-        """Finds a line by name.
+        """Finds the index of the first line with a name; -1 if there is none.
 
         Args:
             name: A field name in any case.
             start: Index of the first line to look at.
-
-        Returns:
-            The index of the first such line, or -1.
         """
         return find_line(self._octets, self._lines, name, start)
 
     def __contains__(self, name: StringSpan) -> Bool:
-        """Tells whether a field is there.
-
-        Args:
-            name: A field name in any case.
-
-        Returns:
-            True if at least one line has the name.
-        """
+        """Tells whether at least one line has a name."""
         return self.find(name) >= 0
 
     def get(self, name: StringSpan) -> Optional[StringSpan[Self.o]]:
-        """Lends the first value of a field.
-
-        Args:
-            name: A field name in any case.
-
-        Returns:
-            The value, or None if no line has the name.
-        """
+        """Lends the first value of a field; None if no line has the name."""
         var index = self.find(name)
         if index < 0:
             return None
@@ -219,24 +178,13 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         """Copies the first value of a field, or what stands for none.
 
         Args:
-            name: A field name in any case.
             default: What to give if no line has the name.
-
-        Returns:
-            The value, or the default.
         """
         var index = self.find(name)
         return String(self.value(index)) if index >= 0 else String(default)
 
     def get_all(self, name: StringSpan) -> List[StringSpan[Self.o]]:
-        """Lends every value of a field.
-
-        Args:
-            name: A field name in any case.
-
-        Returns:
-            The values in the order of arrival.
-        """
+        """Lends every value of a field, in the order of arrival."""
         var values = List[StringSpan[Self.o]]()
         var index = self.find(name)
         while index >= 0:
@@ -246,12 +194,6 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
 
     def __getitem__(self, name: StringSpan) raises -> StringSpan[Self.o]:
         """Lends the first value of a field that has to be there.
-
-        Args:
-            name: A field name in any case.
-
-        Returns:
-            The value.
 
         Raises:
             Error: If no line has the name.
@@ -268,12 +210,8 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         return self.value(index)
 
     def __iter__(self) -> FieldIterator[Self.o]:
-        """Goes through the lines: `for field in req.headers:` gives each as a
-        `Field`.
-
-        Returns:
-            The lines in the order of arrival.
-        """
+        """Goes through the lines in the order of arrival, and gives each as a
+        `Field`: `for field in req.headers:`."""
         return FieldIterator[Self.o](None, self)
 
     def write_to(self, mut writer: Some[Writer]):

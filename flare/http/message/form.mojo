@@ -64,9 +64,6 @@ struct FormData(Copyable, Equatable, Movable, Sized, Writable):
         Args:
             text: As for the other overload.
 
-        Returns:
-            The fields.
-
         Raises:
             FormError: If there are more than `FORM_PAIR_COUNT_MAX` of them.
         """
@@ -82,12 +79,6 @@ struct FormData(Copyable, Equatable, Movable, Sized, Writable):
 
         Args:
             octets: Pairs such as `a=1&b=2`, without a leading `?`.
-
-        Returns:
-            The fields.
-
-        Raises:
-            FormError: If there are more than `FORM_PAIR_COUNT_MAX` of them.
         """
         var form = Self()
         var start = 0
@@ -115,28 +106,16 @@ struct FormData(Copyable, Equatable, Movable, Sized, Writable):
         self.pairs.append(FormPair(name^, value^))
 
     def get(self, name: StringSpan) -> Optional[String]:
-        """Finds the first field of a name.
-
-        Args:
-            name: The name.
-
-        Returns:
-            The value, or nothing.
-        """
+        """Finds the value of the first field of a name; nothing if there is
+        none."""
         for ref pair in self.pairs:
             if pair.name == name:
                 return pair.value
         return None
 
     def get_all(self, name: StringSpan) -> List[String]:
-        """Finds all fields of a name, such as ticked boxes.
-
-        Args:
-            name: The name.
-
-        Returns:
-            The values in order; empty if there is no such field.
-        """
+        """Finds the values of all fields of a name, such as ticked boxes, in
+        order."""
         var values = List[String]()
         for ref pair in self.pairs:
             if pair.name == name:
@@ -144,11 +123,7 @@ struct FormData(Copyable, Equatable, Movable, Sized, Writable):
         return values^
 
     def __len__(self) -> Int:
-        """Counts the fields.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the fields."""
         return len(self.pairs)
 
     def write_to(self, mut writer: Some[Writer]):

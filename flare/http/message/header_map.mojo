@@ -84,21 +84,14 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         return 1 if self._content_type.byte_length() > 0 else 0
 
     def __len__(self) -> Int:
-        """Counts the field lines.
-
-        Returns:
-            Lines, not distinct names.
-        """
+        """Counts the field lines, not distinct names."""
         return self._has_content_type() + len(self._lines)
 
     def name(self, index: Int) -> StringSpan[ImmOrigin(origin_of(self))]:
-        """Lends the name in a line.
+        """Lends the name in a line, as it was set.
 
         Args:
             index: At least 0 and less than `len(self)`.
-
-        Returns:
-            The name as it was set.
         """
         # SAFETY: literal text, and text of this map for the loan's length.
         var own = index - self._has_content_type()
@@ -108,14 +101,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         return self._lend_octets(line.name_offset(), line.name_len())
 
     def value(self, index: Int) -> StringSpan[ImmOrigin(origin_of(self))]:
-        """Lends the value in a line.
-
-        Args:
-            index: At least 0 and less than `len(self)`.
-
-        Returns:
-            The value as it was set.
-        """
+        """Lends the value in a line, as it was set."""
         # SAFETY: literal text, and text of this map for the loan's length.
         var own = index - self._has_content_type()
         if own < 0:
@@ -140,14 +126,11 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         return unsafe_lend_text[ImmOrigin(origin_of(self))](base, length)
 
     def find(self, name: StringSpan, start: Int = 0) -> Int:
-        """Finds a line by name.
+        """Finds the index of the first line with a name; -1 if there is none.
 
         Args:
             name: A field name in any case.
             start: Index of the first line to look at.
-
-        Returns:
-            The index of the first such line, or -1.
         """
         var own = self._has_content_type()
         if start < own and equals_ignore_case(
@@ -160,27 +143,13 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         return found + own if found >= 0 else -1
 
     def __contains__(self, name: StringSpan) -> Bool:
-        """Tells whether a field is there.
-
-        Args:
-            name: A field name in any case.
-
-        Returns:
-            True if at least one line has the name.
-        """
+        """Tells whether at least one line has a name."""
         return self.find(name) >= 0
 
     def get(
         self, name: StringSpan
     ) -> Optional[StringSpan[ImmOrigin(origin_of(self))]]:
-        """Lends the first value of a field.
-
-        Args:
-            name: A field name in any case.
-
-        Returns:
-            The value, or None if no line has the name.
-        """
+        """Lends the first value of a field; None if no line has the name."""
         var index = self.find(name)
         if index < 0:
             return None
@@ -190,11 +159,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         """Copies the first value of a field, or what stands for none.
 
         Args:
-            name: A field name in any case.
             default: What to give if no line has the name.
-
-        Returns:
-            The value, or the default.
         """
         var index = self.find(name)
         return String(self.value(index)) if index >= 0 else String(default)
@@ -202,14 +167,8 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
     def get_all(
         self, name: StringSpan
     ) -> List[StringSpan[ImmOrigin(origin_of(self))]]:
-        """Lends every value of a field, such as Set-Cookie has.
-
-        Args:
-            name: A field name in any case.
-
-        Returns:
-            The values in order; empty if no line has the name.
-        """
+        """Lends every value of a field, such as Set-Cookie has, in order; none
+        if no line has the name."""
         var values = List[StringSpan[ImmOrigin(origin_of(self))]]()
         var index = self.find(name)
         while index >= 0:
@@ -218,13 +177,9 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         return values^
 
     def __iter__(self) -> FieldIterator[ImmOrigin(origin_of(self))]:
-        """Goes through the lines: `for field in response.headers:` gives each
-        as a `Field`.
-
-        Returns:
-            The lines in order, the Content-Type first; good until the map
-            changes.
-        """
+        """Goes through the lines in order, the Content-Type first, and gives
+        each as a `Field`, good until the map changes: `for field in
+        response.headers:`."""
         var first = Optional[Field[ImmOrigin(origin_of(self))]](None)
         if self._has_content_type() > 0:
             first = Field(self.name(0), self.value(0))
@@ -234,12 +189,6 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         self, name: StringSpan
     ) raises -> StringSpan[ImmOrigin(origin_of(self))]:
         """Lends the first value of a field that has to be there.
-
-        Args:
-            name: A field name in any case.
-
-        Returns:
-            The value.
 
         Raises:
             Error: If no line has the name.
@@ -267,16 +216,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
     def append(
         mut self, name: StringSpan, value: StringSpan
     ) raises HeaderError:
-        """Adds one more line for a field.
-
-        Args:
-            name: A token (RFC 9110 section 5.1).
-            value: The value; whitespace around it is dropped.
-
-        Raises:
-            HeaderError: If the name is no token, the value holds a control
-                octet but HTAB, or the block grows over its limit.
-        """
+        """Adds one more line for a field; the rest is as for `set`."""
         check_field(name, value)
         self._add(name, value)
 
@@ -309,14 +249,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         )
 
     def remove(mut self, name: StringSpan) -> Bool:
-        """Drops every line of a field.
-
-        Args:
-            name: A field name in any case.
-
-        Returns:
-            True if there was one.
-        """
+        """Drops every line of a field, and gives True if there was one."""
         if self.find(name) < 0:
             return False
         if equals_ignore_case(name.as_bytes(), _CONTENT_TYPE_NAME.as_bytes()):
@@ -366,11 +299,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
 
     @always_inline
     def content_type(self) -> StringSpan[ImmOrigin(origin_of(self))]:
-        """Lends the Content-Type.
-
-        Returns:
-            The value, or an empty text if there is none.
-        """
+        """Lends the Content-Type; empty if there is none."""
         # SAFETY: the text belongs to this map, which is the span's origin.
         return self._lend(
             self._content_type.unsafe_ptr(), self._content_type.byte_length()
@@ -378,19 +307,13 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
 
     @always_inline
     def lines_octets(ref self) -> Span[UInt8, origin_of(self._octets)]:
-        """Lends all lines but the Content-Type as they are sent.
-
-        Returns:
-            Field lines, each with its CRLF.
-        """
+        """Lends all lines but the Content-Type as they are sent, each with its
+        CRLF."""
         return Span(self._octets)
 
     def lines_fields(self) -> Fields[ImmOrigin(origin_of(self))]:
-        """Lends all lines but the Content-Type as the fields of a message.
-
-        Returns:
-            The fields; good until the map changes.
-        """
+        """Lends all lines but the Content-Type as the fields of a message; good
+        until the map changes."""
         # SAFETY: octets and lines belong to this map, which is the origin.
         comptime o = ImmOrigin(origin_of(self))
         return Fields[o](

@@ -98,9 +98,6 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
         Args:
             text: The field's value.
 
-        Returns:
-            The media type.
-
         Raises:
             MediaTypeError: If it breaks the grammar, names a parameter twice,
                 or has more than `PARAMETER_COUNT_MAX` of them.
@@ -127,13 +124,10 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
         return media_type^
 
     def parameter(self, name: StringSpan) -> Optional[String]:
-        """Finds a parameter.
+        """Finds the value of a parameter; nothing if there is none.
 
         Args:
             name: Its name, in any case.
-
-        Returns:
-            Its value, or nothing.
         """
         for ref parameter in self.parameters:
             if equals_ignore_case(parameter.name.as_bytes(), name.as_bytes()):

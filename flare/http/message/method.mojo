@@ -54,32 +54,21 @@ struct Method(Equatable, Hashable, ImplicitlyCopyable, Writable):
 
     @implicit
     def __init__(out self, name: StringLiteral):
-        """Looks up a method by name.
-
-        Args:
-            name: The name, case-sensitive; an unregistered one gives `OTHER`.
-        """
+        """Looks up a method by name."""
         self.number = UInt8(method_number(StaticString(name)))
 
     @always_inline
     def __eq__(self, other: Self) -> Bool:
-        """Compares two methods.
+        """Tells whether both are the same registered method, or both are not
+        registered.
 
         Args:
             other: A method or its name.
-
-        Returns:
-            True if both are the same registered method, or both are not
-            registered.
         """
         return self.number == other.number
 
     def name(self) -> StaticString:
-        """Gives the registered name.
-
-        Returns:
-            The name; "OTHER" for an unregistered method.
-        """
+        """Gives the registered name; "OTHER" for an unregistered method."""
         return "OTHER" if self.number == 0 else method_name(Int(self.number))
 
     def write_to(self, mut writer: Some[Writer]):

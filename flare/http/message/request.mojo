@@ -132,12 +132,10 @@ struct Request[o: ImmOrigin](Movable):
         self._tls = tls
 
     def host(self) -> StringSpan[Self.o]:
-        """Lends the authority that the request is for.
+        """Lends the authority that the request is for: host and optional port;
+        empty for HTTP/1.0 requests without Host.
 
         Source: RFC 9112 section 3.2.2: an absolute target outranks Host.
-
-        Returns:
-            Host and optional port; empty for HTTP/1.0 requests without Host.
         """
         if self._authority.byte_length() > 0:
             return self._authority
@@ -146,9 +144,6 @@ struct Request[o: ImmOrigin](Movable):
 
     def text(self) raises -> String:
         """Copies the content as text.
-
-        Returns:
-            The content.
 
         Raises:
             Error: If it is not UTF-8; see `json`.
@@ -159,10 +154,8 @@ struct Request[o: ImmOrigin](Movable):
             raise self._bad_input("body", "the content is not UTF-8")
 
     def json(self) raises -> JsonValue:
-        """Reads the content as JSON (RFC 8259).
-
-        Returns:
-            The value; read it as in `req.json()["name"].string_value()`.
+        """Reads the content as JSON (RFC 8259), as in
+        `req.json()["name"].string_value()`.
 
         Raises:
             Error: If the content is not JSON; it says where and why. It is
@@ -175,10 +168,7 @@ struct Request[o: ImmOrigin](Movable):
             raise self._bad_input("body", String(error))
 
     def form(self) raises -> FormData:
-        """Reads the content as an urlencoded form.
-
-        Returns:
-            The fields, decoded.
+        """Reads the content as an urlencoded form; the fields are decoded.
 
         Raises:
             Error: If there are too many of them; see `json`.
@@ -196,13 +186,10 @@ struct Request[o: ImmOrigin](Movable):
         return error^
 
     def body_reader(self) -> BodyReader[Self.o]:
-        """Gives the content as a stream.
+        """Gives the content, from its start, as a stream.
 
         With a handler that is `Streamed` this is the way to the content, which
         may still be arriving; call it once then. With others it reads `body`.
-
-        Returns:
-            The content, from its start.
         """
         return BodyReader(self.body, self.trailers, self.extension[LentFeed]())
 
@@ -232,29 +219,24 @@ struct Request[o: ImmOrigin](Movable):
         params.add_early_hints(values)
 
     def cancelled(self) -> Bool:
-        """Tells whether the response is still wanted.
+        """Tells whether the response is wanted no more: the client has closed
+        its side of the connection, the handler's time is over, or the server
+        ends. A client that only finished sending can still read a response.
 
         A handler that takes long on a handler thread asks now and then. On a
         worker's own thread the answer is always False.
-
-        Returns:
-            True if the client has closed its side of the connection, the
-            handler's time is over, or the server ends. A client that only
-            finished sending can still read a response.
         """
         # SAFETY: the flag outlives the request.
         return Bool(self._cancel) and self._cancel.held()[].is_set()
 
     def is_cancellable(self) -> Bool:
-        """Tells whether `cancelled` can ever be True.
-
-        Returns:
-            True on a handler thread, and for handlers that answer later.
-        """
+        """Tells whether `cancelled` can ever be True: on a handler thread, and
+        for handlers that answer later."""
         return Bool(self._cancel)
 
     def watch_cancelled[W: CancelWatcher](self, watcher: W) -> W:
-        """Has somebody told when `cancelled` becomes True. One a request: who
+        """Has somebody told when `cancelled` becomes True, and gives who is
+        told: this watcher, or an earlier one of its type. One a request: who
         came first stays.
 
         Parameters:
@@ -262,9 +244,6 @@ struct Request[o: ImmOrigin](Movable):
 
         Args:
             watcher: Who is told; nobody is where `is_cancellable` is False.
-
-        Returns:
-            The watcher that is told: this one, or an earlier one of its type.
         """
         if not self._cancel:
             return watcher
@@ -276,31 +255,19 @@ struct Request[o: ImmOrigin](Movable):
         return flag.watcher[W]().or_else(watcher)
 
     def is_tls(self) -> Bool:
-        """Tells whether the request came over TLS.
-
-        Returns:
-            True if it did, as far as this server sees; behind a proxy that
-            ends TLS it is False.
-        """
+        """Tells whether the request came over TLS, as far as this server sees;
+        behind a proxy that ends TLS it is False."""
         return Bool(self._tls)
 
     def scheme(self) -> StaticString:
-        """Names the scheme that the request came by.
-
-        Returns:
-            "https" or "http", as `is_tls` tells.
-        """
+        """Names the scheme that the request came by, "https" or "http", as
+        `is_tls` tells."""
         return "https" if self._tls else "http"
 
     def peer_certificate(self) -> Optional[StringSpan[Self.o]]:
-        """Reads whose certificate the client has shown.
-
-        The server has verified it: see `TlsServerConfig.client_verification`.
-
-        Returns:
-            The subject in the form of RFC 2253, such as "CN=a,O=b"; nothing
-            if the client has shown none.
-        """
+        """Reads whose certificate the client has shown: the subject in the form
+        of RFC 2253, such as "CN=a,O=b"; nothing if it has shown none. The
+        server has verified it: see `TlsServerConfig.client_verification`."""
         # SAFETY: the facts outlive the request.
         if not self._tls:
             return None
@@ -312,59 +279,39 @@ struct Request[o: ImmOrigin](Movable):
         )
 
     def tls_peer(self) -> OptionalPointer[TlsPeer, Self.o]:
-        """Lends what TLS tells about the client.
-
-        Returns:
-            The facts; nothing without TLS.
-        """
+        """Lends what TLS tells about the client; nothing without TLS."""
         # SAFETY: the facts live as long as the octets, see the initializer.
         if not self._tls:
             return None
         return self._tls.held().unsafe_origin_cast[Self.o]()
 
     def query_param(self, name: StringSpan) -> String:
-        """Reads a parameter of the query.
+        """Reads a parameter of the query: the first value of the name, decoded;
+        empty if there is none, see `opt_query_param`.
 
         Args:
             name: Its name, decoded.
-
-        Returns:
-            The first value of that name, decoded; empty if there is none, see
-            `opt_query_param`.
         """
         return self.query_param_or(name, "")
 
     def query_param_or(self, name: StringSpan, default: StringSpan) -> String:
-        """Reads a parameter of the query that may be missing.
+        """Reads a parameter of the query that may be missing: the first value
+        of the name, decoded, or else the default. `?name` and `?name=` have it,
+        and it is empty.
 
         Args:
-            name: Its name, decoded.
             default: What is taken if it is missing.
-
-        Returns:
-            The first value of that name, decoded, or else the default. `?name`
-            and `?name=` have it, and it is empty.
         """
         var value = self.opt_query_param(name)
         return value.take() if value else String(default)
 
     def opt_query_param(self, name: StringSpan) -> Optional[String]:
-        """Reads a parameter of the query, and tells a missing one from an empty
-        one.
-
-        Args:
-            name: Its name, decoded.
-
-        Returns:
-            The first value of that name, decoded; nothing if there is none.
-        """
+        """Reads a parameter of the query as `query_param` does, but gives
+        nothing if there is none."""
         return find_query_value(self.query.as_bytes(), name)
 
     def query_params(self) raises -> FormData:
-        """Reads all parameters of the query.
-
-        Returns:
-            The parameters, decoded.
+        """Reads all parameters of the query, decoded.
 
         Raises:
             Error: If there are too many of them; see `json`.
@@ -375,12 +322,8 @@ struct Request[o: ImmOrigin](Movable):
             raise self._bad_input("query", String(error))
 
     def cookies(self) -> List[Cookie]:
-        """Reads the cookies (RFC 6265 section 5.4).
-
-        Returns:
-            The cookies of all Cookie fields, in order; without those that are
-            not UTF-8.
-        """
+        """Reads the cookies of all Cookie fields (RFC 6265 section 5.4), in
+        order; without those that are not UTF-8."""
         var cookies = List[Cookie]()
         var index = self.headers.find("cookie")
         while index >= 0:
@@ -389,28 +332,18 @@ struct Request[o: ImmOrigin](Movable):
         return cookies^
 
     def cookie(self, name: StringSpan) -> StringSpan[Self.o]:
-        """Lends a cookie.
+        """Lends the value of the first cookie of a name; empty if there is
+        none, see `opt_cookie`.
 
         Args:
             name: Its name, in the case that it was set with.
-
-        Returns:
-            The value of the first cookie of that name; empty if there is none,
-            see `opt_cookie`.
         """
         var value = self.opt_cookie(name)
         return value.held() if value else self._empty()
 
     def opt_cookie(self, name: StringSpan) -> Optional[StringSpan[Self.o]]:
-        """Lends a cookie, and tells a missing one from an empty one.
-
-        Args:
-            name: Its name, in the case that it was set with.
-
-        Returns:
-            The value of the first cookie of that name; nothing if there is
-            none, or none that is UTF-8.
-        """
+        """Lends the value of the first cookie of a name; nothing if there is
+        none, or none that is UTF-8. The rest is as for `cookie`."""
         var index = self.headers.find("cookie")
         while index >= 0:
             var value = find_cookie_value(self.headers.value_bytes(index), name)
@@ -420,53 +353,35 @@ struct Request[o: ImmOrigin](Movable):
         return None
 
     def header(self, name: StringSpan) -> StringSpan[Self.o]:
-        """Lends the value of a header field.
+        """Lends the first value of a header field; empty if there is none, see
+        `opt_header`.
 
         Args:
             name: The field's name, in any case.
-
-        Returns:
-            The first value; empty if there is none, see `opt_header`.
         """
         var value = self.headers.get(name)
         return value.held() if value else self._empty()
 
     def opt_header(self, name: StringSpan) -> Optional[StringSpan[Self.o]]:
-        """Lends the value of a header field, and tells a missing one from an
-        empty one; the same as `headers.get`.
-
-        Args:
-            name: The field's name, in any case.
-
-        Returns:
-            The first value; nothing if there is none.
-        """
+        """Lends the first value of a header field, as `headers.get` does;
+        nothing if there is none. The rest is as for `header`."""
         return self.headers.get(name)
 
     @always_inline
     def param(self, name: StringSpan) -> StringSpan[Self.o]:
-        """Lends a path parameter that the router captured.
+        """Lends the value of a path parameter that the router captured,
+        percent-decoded; empty if the route has no such name, see `opt_param`.
 
         Args:
             name: The name in the route's pattern, without `:` or `*`.
-
-        Returns:
-            The value, percent-decoded; empty if the route has no such name, see
-            `opt_param`.
         """
         var index = self._params[].find(name)
         return self._empty() if index < 0 else self._param_at(index)
 
     def opt_param(self, name: StringSpan) -> Optional[StringSpan[Self.o]]:
-        """Lends a path parameter, and tells a missing one from an empty one:
-        what `*rest` matches may be empty.
-
-        Args:
-            name: The name in the route's pattern, without `:` or `*`.
-
-        Returns:
-            The value, percent-decoded; nothing if the route has no such name.
-        """
+        """Lends a path parameter as `param` does, but nothing if the route has
+        no such name: what `*rest` matches may be empty. The rest is as for
+        `param`."""
         var index = self._params[].find(name)
         if index < 0:
             return None
@@ -484,12 +399,9 @@ struct Request[o: ImmOrigin](Movable):
         return StringSpan(unsafe_from_utf8=self.body.before(0))
 
     def route(self) -> StringSpan[Self.o]:
-        """Lends the pattern of the route that answers, for logs and figures.
-
-        Returns:
-            Such as `/users/:id`, with the prefix that it is mounted below;
-            empty if no router has found one.
-        """
+        """Lends the pattern of the route that answers, for logs and figures,
+        such as `/users/:id`, with the prefix that it is mounted below; empty if
+        no router has found one."""
         # SAFETY: the router that lends the pattern outlives all requests.
         var pattern = self._params[].record.route
         return unsafe_lend_text[Self.o](
@@ -497,25 +409,21 @@ struct Request[o: ImmOrigin](Movable):
         )
 
     def with_peer(self, peer: SocketAddr) -> Self:
-        """Lends the same request with another peer, for middleware.
+        """Lends the same request, a view of the same octets, with another peer,
+        for middleware.
 
         Args:
             peer: Where the request is said to come from.
-
-        Returns:
-            A view of the same octets.
         """
         return self._with(self.headers, peer.without_mapping())
 
     def unsafe_with_headers(self, headers: Fields) -> Self:
-        """Lends the same request with other header fields, for middleware. The
-        caller keeps the fields for longer than the request that is lent.
+        """Lends the same request, a view of the same octets, with other header
+        fields, for middleware. The caller keeps the fields for longer than the
+        request that is lent.
 
         Args:
             headers: The fields.
-
-        Returns:
-            A view of the same octets but for the fields.
         """
         return self._with(headers.unsafe_outliving[Self.o](), self.peer)
 
@@ -541,7 +449,9 @@ struct Request[o: ImmOrigin](Movable):
         )
 
     def extension[T: AnyType](self) -> OptionalPointer[T, Self.o]:
-        """Finds what middleware around the handler has lent to it.
+        """Finds what middleware around the handler has lent to it last, for the
+        length of the handler's call; nothing if there is none. See
+        `ExtensionScope`.
 
             var user = req.extension[User]()
             if user:
@@ -549,20 +459,13 @@ struct Request[o: ImmOrigin](Movable):
 
         Parameters:
             T: The value's type.
-
-        Returns:
-            The value that was lent last, for the length of the handler's call;
-            nothing if there is none. See `ExtensionScope`.
         """
         return self.extensions()[].find[T]()
 
     @always_inline
     def extensions(self) -> Pointer[Extensions, Self.o]:
-        """Lends what outer handlers lend to inner ones, for middleware.
-
-        Returns:
-            The values; `ExtensionScope` adds to them.
-        """
+        """Lends what outer handlers lend to inner ones, for middleware;
+        `ExtensionScope` adds to it."""
         # SAFETY: the storage lives as long as the octets, see the initializer.
         return (
             Pointer(to=self._params[].extensions)
@@ -571,11 +474,8 @@ struct Request[o: ImmOrigin](Movable):
         )
 
     def route_params(self) -> Pointer[PathParams, MutUntrackedOrigin]:
-        """Gives the storage for path parameters, for routers alone.
-
-        Returns:
-            Storage that lives at least as long as this request.
-        """
+        """Gives the storage for path parameters, for routers alone; it lives at
+        least as long as this request."""
         # SAFETY: handed on with the promise made to the initializer.
         return self._params
 
@@ -955,13 +855,10 @@ struct Version(Comparable, ImplicitlyCopyable, Writable):
         self.minor = minor
 
     def __lt__(self, other: Self) -> Bool:
-        """Orders two versions.
+        """Tells whether this version is older than another.
 
         Args:
             other: A version.
-
-        Returns:
-            True if this version is older.
         """
         return self.major < other.major or (
             self.major == other.major and self.minor < other.minor

@@ -47,43 +47,32 @@ struct Status(Comparable, Hashable, ImplicitlyCopyable, Writable):
         self.code = code
 
     def __lt__(self, other: Self) -> Bool:
-        """Orders two codes.
+        """Tells whether this code is smaller.
 
         Args:
             other: A status or an integer.
-
-        Returns:
-            True if this code is smaller.
         """
         return self.code < other.code
 
     def reason(self) -> StaticString:
-        """Looks up the registered reason phrase.
-
-        Returns:
-            The phrase, or an empty string for an unregistered code.
-        """
+        """Gives the registered reason phrase; empty for an unregistered code."""
         return reason_phrase(self.code)
 
     @always_inline
     def allows_content(self) -> Bool:
-        """Tells whether a response with this status may have content.
+        """Tells whether a response with this status may have content: not with
+        1xx, 204 and 304.
 
         Source: RFC 9110 sections 15.2, 15.3.5 and 15.4.5.
-
-        Returns:
-            False for 1xx, 204 and 304.
         """
         return self.code >= 200 and self.code != 204 and self.code != 304
 
     @always_inline
     def is_interim(self) -> Bool:
-        """Tells whether another response to the same request follows.
+        """Tells whether another response to the same request follows: to 1xx,
+        but for 101, after which another protocol begins.
 
         Source: RFC 9110 section 15.2.
-
-        Returns:
-            True for 1xx, but for 101, after which another protocol begins.
         """
         return self.code < 200 and self.code != 101
 

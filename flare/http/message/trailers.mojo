@@ -60,29 +60,18 @@ struct Trailers(Copyable, Defaultable, Movable, Sized):
 
     @always_inline
     def __bool__(self) -> Bool:
-        """Tells whether there are trailers.
-
-        Returns:
-            False if there are none.
-        """
+        """Tells whether there are trailers."""
         return self.box.__bool__()
 
     def __len__(self) -> Int:
-        """Counts the field lines.
-
-        Returns:
-            Lines, not distinct names.
-        """
+        """Counts the field lines, not distinct names."""
         return len(self.box.held()[]) if self.box else 0
 
     def __contains__(self, name: StringSpan) -> Bool:
-        """Tells whether a field is there.
+        """Tells whether at least one line has a name.
 
         Args:
             name: A field name in any case.
-
-        Returns:
-            True if at least one line has the name.
         """
         return self.box.__bool__() and name in self.box.held()[]
 
@@ -105,26 +94,14 @@ struct Trailers(Copyable, Defaultable, Movable, Sized):
     def append(
         mut self, name: StringSpan, value: StringSpan
     ) raises HeaderError:
-        """Adds one more line for a field.
-
-        Args:
-            name: A token (RFC 9110 section 5.1).
-            value: The value; whitespace around it is dropped.
-
-        Raises:
-            HeaderError: As `set` does.
-        """
+        """Adds one more line for a field; the rest is as for `set`."""
         check_trailer(name, value)
         var fields = self.fields()
         fields.append(name, value)
         self.box = ArcPointer(fields^)
 
     def fields(self) -> HeaderMap:
-        """Copies the fields.
-
-        Returns:
-            A map of them; empty if there are none.
-        """
+        """Copies the fields; none if there are none."""
         return self.box.held()[].copy() if self.box else HeaderMap()
 
     def add_all(mut self, other: Self) raises HeaderError:
