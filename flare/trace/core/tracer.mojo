@@ -60,14 +60,12 @@ struct Tracer(ImplicitlyCopyable):
     def span(
         self, var name: String, *, kind: SpanKind = SpanKind.INTERNAL
     ) -> TraceSpan:
-        """Begins a trace, for work that no request has asked for.
+        """Begins a trace, for work that no request has asked for, and gives its
+        first span.
 
         Args:
             name: One of few, such as `nightly report`.
             kind: What it stands for.
-
-        Returns:
-            The trace's first span.
         """
         var context = self.begin(TraceContext())
         if not context.is_sampled():
@@ -76,13 +74,11 @@ struct Tracer(ImplicitlyCopyable):
 
     @always_inline
     def begin(self, parent: TraceContext) -> TraceContext:
-        """Decides about a trace, for middleware.
+        """Decides about a trace, for middleware, and gives the context of the
+        span that begins; `record` it if it is sampled.
 
         Args:
             parent: What came with a request; not valid if nothing did.
-
-        Returns:
-            The context of the span that begins; `record` it if it is sampled.
         """
         var context = self._pipeline.ids()[].context(parent)
         context.flags &= ~SAMPLED
@@ -91,27 +87,22 @@ struct Tracer(ImplicitlyCopyable):
         return context
 
     def record(self, var data: SpanData) -> TraceSpan:
-        """Begins a span that is recorded, for middleware.
+        """Gives a span that is begun and recorded, for middleware.
 
         Args:
             data: What is known of it.
-
-        Returns:
-            The span.
         """
         return TraceSpan(data^, self._pipeline)
 
     def flush(self, timeout_ms: Int) -> Bool:
-        """Waits until all spans that are over are exported.
+        """Waits until all spans that are over are exported, and gives True if
+        nothing is left.
 
         A server does this at its end for the tracers of its `Tracing`
         middleware; other programs do it before they end.
 
         Args:
             timeout_ms: How long; what is left then is dropped.
-
-        Returns:
-            True if nothing is left.
         """
         return self._pipeline.flush(timeout_ms)
 
