@@ -22,7 +22,7 @@ SIGNATURE_WIDTH = 76
 DEFAULT_WIDTH = 40
 NUMBER = re.compile(r"\b(?:Int|UInt8|UInt16|Float64|Bool)\((-?[\w.]+)\)")
 LEFT_TO = re.compile(r"\bthe rest\s+is\s+as\s+for\s+`([\w.]+)`", re.IGNORECASE)
-RAISED = re.compile(r"\bEach raises `(\w+)` (if [^.]+)\.")
+RAISED = re.compile(r"\bEach (?:\w+ )?raises `(\w+)` (if [^.]+)\.")
 # Summaries that say what is given.
 TELLING = re.compile(
     r"(Tells|Counts|Gives|Lends|Names|Copies|Finds|Reads|Takes) |[^.]*[;,] (and )?gives "
@@ -217,11 +217,11 @@ class Reference:
 def completed(node: Node, found: dict[tuple[str, str], Node]) -> Node:
     """Adds to a type what its docstrings leave to others, so that it stands once.
 
-    A method is told of by a trait of ours that has it, by the method that its
-    docstring names ("the rest is as for `request`"), and by its first overload; its
+    A method is told of by the method that its docstring names ("the rest is as for
+    `request`"), by a trait of ours that has it, and by its other overloads; its
     arguments by the public fields of their names, if it is an initializer, and by
     the first method of the type, or of its traits, that says what they are; what
-    it raises by the type ("Each raises `Error` if ...").
+    it raises by the type ("Each method raises `Error` if ...").
     """
     if "functions" not in node:
         return node
@@ -231,9 +231,8 @@ def completed(node: Node, found: dict[tuple[str, str], Node]) -> Node:
     ]
     others: dict[str, Node] = {"__init__": {"args": fields}}
     spoken = [*node["functions"]]
-    for parent in node.get("parentTraits", []):
-        module, _, name = parent.get("path", "").strip("/").rpartition("/")
-        trait = completed(found.get((module.replace("/", "."), name), {}), found)
+    for above in traits_of(node, found):
+        trait = completed(above, found)
         spoken += trait.get("functions", [])
         for method in trait.get("functions", []):
             others.setdefault(method["name"], method["overloads"][0])
@@ -243,14 +242,30 @@ def completed(node: Node, found: dict[tuple[str, str], Node]) -> Node:
     last = {"args": spoken_of(spoken), "raisesDoc": raised_by_each(node)}
     methods = []
     for method in node["functions"]:
-        more = [others.get(method["name"], {}), method["overloads"][0], last]
         overloads = [
-            filled(one, more[0], *said_elsewhere(one, known, found), *more[1:])
-            for one in method["overloads"]
+            filled(
+                one,
+                *said_elsewhere(one, known, found),
+                others.get(method["name"], {}),
+                # The one before it first.
+                *reversed(method["overloads"][:index]),
+                *method["overloads"][index + 1 :],
+                last,
+            )
+            for index, one in enumerate(method["overloads"])
         ]
         methods.append({**method, "overloads": overloads})
     aliases = [filled(alias, others.get(alias["name"], {})) for alias in node.get("aliases", [])]
     return {**node, "functions": methods, "aliases": aliases}
+
+
+def traits_of(node: Node, found: dict[tuple[str, str], Node]) -> Iterator[Node]:
+    """The traits of ours that a type has, each before those that it has itself."""
+    for parent in node.get("parentTraits", []):
+        module, _, name = parent.get("path", "").strip("/").rpartition("/")
+        if trait := found.get((module.replace("/", "."), name)):
+            yield trait
+            yield from traits_of(trait, found)
 
 
 def spoken_of(methods: list[Node]) -> list[Node]:
@@ -260,7 +275,7 @@ def spoken_of(methods: list[Node]) -> list[Node]:
         for overload in method["overloads"]:
             for part in overload.get("args", []) + overload.get("parameters", []):
                 if part.get("description"):
-                    words.setdefault(part["name"], part)
+                    words.setdefault(part["name"].lstrip("*"), part)
     return list(words.values())
 
 
@@ -292,13 +307,17 @@ def filled(own: Node, *others: Node) -> Node:
     made = {**own}
     for other in others:
         words = {
-            part["name"]: part.get("description", "")
+            part["name"].lstrip("*"): part.get("description", "")
             for key in ("args", "parameters")
             for part in other.get(key, [])
         }
         for key in {"args", "parameters"} & own.keys():
             made[key] = [
-                {**part, "description": part.get("description") or words.get(part["name"], "")}
+                {
+                    **part,
+                    "description": part.get("description")
+                    or words.get(part["name"].lstrip("*"), ""),
+                }
                 for part in made[key]
             ]
         if not made.get("summary"):

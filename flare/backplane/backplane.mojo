@@ -79,7 +79,7 @@ trait Backplane(Copyable, Deinitable, Movable):
     def publish(
         mut self, octets: Span[UInt8, _], *, wants_order: Bool
     ) -> Handover:
-        """Sends a message to all processes.
+        """Sends a message to all processes, and gives what becomes of it.
 
         It waits for at most some milliseconds.
 
@@ -87,20 +87,15 @@ trait Backplane(Copyable, Deinitable, Movable):
             octets: The message, no longer than `message_len_max`.
             wants_order: True if all are to have the messages in one order, so
                 that it comes back, if that can be.
-
-        Returns:
-            What becomes of it.
         """
         ...
 
     def receive(mut self, mut out: Buffer) -> Bool:
-        """Takes the next message, without waiting.
+        """Takes the next message, without waiting; gives False if there is
+        none.
 
         Args:
             out: Where to append it.
-
-        Returns:
-            False if there is none.
         """
         ...
 
@@ -118,20 +113,12 @@ trait Backplane(Copyable, Deinitable, Movable):
         ...
 
     def message_len_max(self) -> Int:
-        """Tells how long a message may be.
-
-        Returns:
-            The length in bytes.
-        """
+        """Tells how many bytes a message may have."""
         ...
 
     def has_order(self) -> Bool:
         """Tells whether messages that are published with `wants_order` reach
-        all processes in one order, and earlier ones a process that joins.
-
-        Returns:
-            True if so.
-        """
+        all processes in one order, and earlier ones a process that joins."""
         return False
 
     def add_counts(self, mut counts: BackplaneCounts):
@@ -167,25 +154,19 @@ struct LocalBackplane(Backplane):
     def publish(
         mut self, octets: Span[UInt8, _], *, wants_order: Bool
     ) -> Handover:
-        """Sends nothing.
+        """Sends nothing, and gives that there is nobody else.
 
         Args:
             octets: Not used.
             wants_order: Not used.
-
-        Returns:
-            That there is nobody else.
         """
         return Handover.GOES_OUT
 
     def receive(mut self, mut out: Buffer) -> Bool:
-        """Receives nothing.
+        """Receives nothing, and gives False.
 
         Args:
             out: Not used.
-
-        Returns:
-            False.
         """
         return False
 
@@ -202,11 +183,7 @@ struct LocalBackplane(Backplane):
         return
 
     def message_len_max(self) -> Int:
-        """Bounds nothing.
-
-        Returns:
-            The largest number.
-        """
+        """Tells no bound: the largest number."""
         return Int.MAX
 
     def add_counts(self, mut counts: BackplaneCounts):

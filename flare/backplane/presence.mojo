@@ -103,9 +103,6 @@ struct Presence(Copyable, HasBackplane):
         it changes its name and its data.
 
         Args:
-            room: The room.
-            name: What others see; members of one name are seen as one.
-            key: Tells it from others of this process, as `WsSender.id` does.
             data: What others are told of it, such as JSON.
 
         Raises:
@@ -137,7 +134,6 @@ struct Presence(Copyable, HasBackplane):
         """Takes a member of this process out.
 
         Args:
-            room: The room.
             key: The member's.
         """
         var version = self._table.lock()[].leave(room, key)
@@ -162,66 +158,37 @@ struct Presence(Copyable, HasBackplane):
         _ = before^
 
     def members(self, room: StringSpan) -> List[PresenceMember]:
-        """Lists the members of a room, in all processes, with their data.
-
-        Args:
-            room: The room.
-
-        Returns:
-            The members, each connection by itself, in no order.
-        """
+        """Gives the members of a room, in all processes, with their data: each
+        connection by itself, in no order."""
         self.open()
         return self._table.lock()[].members(room)
 
     def count(self, room: StringSpan) -> Int:
-        """Counts the members of a room, in all processes.
-
-        Args:
-            room: The room.
-
-        Returns:
-            How many there are, each connection by itself, whatever its name.
-        """
+        """Counts the members of a room, in all processes: each connection by
+        itself, whatever its name."""
         self.open()
         return self._table.lock()[].count(room)
 
     def names(self, room: StringSpan) -> List[String]:
-        """Lists who is in a room, in all processes.
-
-        Args:
-            room: The room.
-
-        Returns:
-            The names, each once, sorted.
-        """
+        """Names who is in a room, in all processes: each once, sorted."""
         self.open()
         return self._table.lock()[].names(room)
 
     def process_count(self) -> Int:
-        """Counts the other processes that are known to be alive.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the other processes that are known to be alive."""
         self.open()
         return self._table.lock()[].process_count()
 
     def backplane_counts(self) -> BackplaneCounts:
-        """Tells what went to other processes and came from them.
-
-        Returns:
-            The figures of this process; zeros without a backplane.
-        """
+        """Tells what went to other processes and came from them: the figures of
+        this process; zeros without a backplane."""
         if self._channel:
             return self._channel.value()[].counts()
         return BackplaneCounts()
 
     def backplane_channel(self) -> Optional[ArcPointer[HubChannel]]:
-        """Tells of its way to other processes; `BackplaneMetrics` asks.
-
-        Returns:
-            The way; None without a backplane.
-        """
+        """Gives its way to other processes, for `BackplaneMetrics`; None
+        without a backplane."""
         return self._channel.copy()
 
     def _tell(

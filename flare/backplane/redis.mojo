@@ -116,9 +116,7 @@ struct RedisBackplane(Backplane):
         Args:
             config: Where Redis is, and how to log in. Times beyond 2 s for a
                 command and 1 s for a connection are shortened to that.
-            name: Hubs of this name are one.
             history: About how many messages the stream keeps; 0 for a channel.
-            queue_size: Bytes that may wait while Redis is away.
 
         Raises:
             Error: If a number is out of range, or the configuration is.
@@ -232,14 +230,12 @@ struct RedisBackplane(Backplane):
     def publish(
         mut self, octets: Span[UInt8, _], *, wants_order: Bool
     ) -> Handover:
-        """Puts a message into the queue; its thread sends it.
+        """Puts a message into the queue, which its thread sends, and gives that
+        it comes back, if there is a stream and Redis answers.
 
         Args:
             octets: The message.
             wants_order: True if it is to come back from the stream.
-
-        Returns:
-            That it comes back, if there is a stream and Redis answers.
         """
         var comes_back = wants_order and self._history > 0
         var handover = self._outbox.lock()[].put(octets, comes_back)
@@ -247,14 +243,7 @@ struct RedisBackplane(Backplane):
         return handover
 
     def receive(mut self, mut out: Buffer) -> Bool:
-        """Takes a message that has come.
-
-        Args:
-            out: Where to append it.
-
-        Returns:
-            False if there is none.
-        """
+        """Takes a message that has come."""
         return self._outbox.lock()[].take_arrived(out)
 
     def wait(mut self, timeout_ms: Int):
@@ -410,27 +399,17 @@ struct RedisBackplane(Backplane):
             _ = self._changed.wait_for(outbox, deadline.left_ms())
 
     def message_len_max(self) -> Int:
-        """Tells how long a message may be.
-
-        Returns:
-            1 MiB, or what may wait if that is less.
-        """
+        """Tells how long a message may be: 1 MiB, or what may wait if that is
+        less."""
         return min(_MESSAGE_LEN_MAX, self._queue_size)
 
     def has_order(self) -> Bool:
-        """Tells whether all processes have one order of messages.
-
-        Returns:
-            True if it has a history: then there is a stream.
-        """
+        """Tells whether all processes have one order of messages: it has a
+        history, and so a stream."""
         return self._history > 0
 
     def add_counts(self, mut counts: BackplaneCounts):
-        """Adds what waits, what was dropped, and how often Redis was away.
-
-        Args:
-            counts: The figures so far.
-        """
+        """Adds what waits, what was dropped, and how often Redis was away."""
         var outbox = self._outbox.lock()
         counts.dropped += outbox[].dropped_count
         counts.waiting += len(outbox[])

@@ -79,14 +79,12 @@ struct SharedMemoryBackplane(Backplane):
     def publish(
         mut self, octets: Span[UInt8, _], *, wants_order: Bool
     ) -> Handover:
-        """Writes a message into the ring.
+        """Writes a message into the ring, and gives that it comes back, or that
+        the lock was not to be had.
 
         Args:
             octets: The message.
             wants_order: Not used: they are always in one order.
-
-        Returns:
-            That it comes back, or that the lock was not to be had.
         """
         var timeout_ms = _LOCK_TIMEOUT_MS
         if self._busy_until_ms > 0:
@@ -103,22 +101,11 @@ struct SharedMemoryBackplane(Backplane):
         return Handover.STAYS
 
     def receive(mut self, mut out: Buffer) -> Bool:
-        """Copies the next message out of the ring.
-
-        Args:
-            out: Where to append it.
-
-        Returns:
-            False if there is none.
-        """
+        """Copies the next message out of the ring."""
         return self._ring[].read(self._cursor, out)
 
     def wait(mut self, timeout_ms: Int):
-        """Waits until something was written.
-
-        Args:
-            timeout_ms: Longest wait.
-        """
+        """Waits until something was written."""
         self._ring[].wait(self._seen, timeout_ms)
         self._seen = self._ring[].bell()
 
@@ -127,26 +114,15 @@ struct SharedMemoryBackplane(Backplane):
         self._ring[].ring_bell()
 
     def message_len_max(self) -> Int:
-        """Tells how long a message may be.
-
-        Returns:
-            About a quarter of the ring, in bytes.
-        """
+        """Tells how many bytes a message may have: about a quarter of the ring."""
         return self._ring[].message_len_max()
 
     def has_order(self) -> Bool:
-        """Tells whether all processes have one order of messages.
-
-        Returns:
-            True: there is one ring.
-        """
+        """Tells that all processes have one order of messages: there is one
+        ring."""
         return True
 
     def add_counts(self, mut counts: BackplaneCounts):
-        """Adds what was dropped, and what was not whole.
-
-        Args:
-            counts: The figures so far.
-        """
+        """Adds what was dropped, and what was not whole."""
         counts.dropped += self._dropped_count
         counts.malformed += self._cursor.damaged_count

@@ -47,7 +47,7 @@ trait OrderReceiver(Deinitable, Movable):
     """Carries out the orders of one topic in its process."""
 
     def carry_out(mut self, order: String) raises -> String:
-        """Carries an order out.
+        """Carries an order out, and gives what it came to; may be empty.
 
         It is called by one thread at a time, which is not a worker's own, so
         what it changes is locked. It may wait a little, and gives no orders
@@ -55,9 +55,6 @@ trait OrderReceiver(Deinitable, Movable):
 
         Args:
             order: What is to be done.
-
-        Returns:
-            What it came to; may be empty.
 
         Raises:
             Error: Whoever gave the order is told.
@@ -98,30 +95,20 @@ struct OrderOutcome(Copyable, Movable, Writable):
         self.answers = []
 
     def done_count(self) -> Int:
-        """Counts the workers that have carried it out.
-
-        Returns:
-            How many.
-        """
+        """Counts the workers that have carried it out."""
         var count = 0
         for ref answer in self.answers:
             count += Int(answer.is_done)
         return count
 
     def is_complete(self) -> Bool:
-        """Tells whether all have carried it out.
-
-        Returns:
-            False if one has failed, or has not answered in time.
-        """
+        """Tells whether all have carried it out: none has failed, or not
+        answered in time."""
         return self.done_count() == self.asked_count
 
     def is_refused(self) -> Bool:
-        """Tells whether nobody has carried it out, or will.
-
-        Returns:
-            True if all have answered, each that it has failed.
-        """
+        """Tells whether nobody has carried it out, or will: all have answered,
+        each that it has failed."""
         return (
             len(self.answers) > 0
             and len(self.answers) == self.asked_count
@@ -129,11 +116,7 @@ struct OrderOutcome(Copyable, Movable, Writable):
         )
 
     def total(self) -> Int:
-        """Adds up what it came to, where that is a number.
-
-        Returns:
-            The sum.
-        """
+        """Gives the sum of what it came to, where that is a number."""
         var sum = 0
         for ref answer in self.answers:
             try:
@@ -144,12 +127,8 @@ struct OrderOutcome(Copyable, Movable, Writable):
         return sum
 
     def problem(self) -> String:
-        """Says what went wrong.
-
-        Returns:
-            A sentence for the log, or for who gave the order; empty if all have
-            carried it out.
-        """
+        """Tells what went wrong, in a sentence for the log, or for who gave the
+        order; empty if all have carried it out."""
         if self.is_complete():
             return String()
         for ref answer in self.answers:
@@ -231,8 +210,10 @@ struct WorkerControl(ImplicitlyCopyable, PreforkHooks):
         keeps: Bool = False,
         timeout_ms: Int = ORDER_TIMEOUT_MS,
     ) raises -> OrderOutcome:
-        """Gives an order to all workers, and waits until they have carried it
-        out. Handlers that call it are better not called on the loop.
+        """Gives an order to all workers, waits until they have carried it out,
+        and gives what became of it. A worker that ends meanwhile is not
+        counted; one that does not answer in time may carry it out later.
+        Handlers that call it are better not called on the loop.
 
         Args:
             topic: Who carries it out in each worker.
@@ -240,10 +221,6 @@ struct WorkerControl(ImplicitlyCopyable, PreforkHooks):
             keeps: True if workers that are started later are to do it, too,
                 unless all that are there refuse.
             timeout_ms: How long to wait for answers.
-
-        Returns:
-            What became of it. A worker that ends meanwhile is not counted; one
-            that does not answer in time may carry it out later.
 
         Raises:
             Error: If the order is longer than 256 KiB, or cannot be given: a
@@ -298,9 +275,6 @@ struct WorkerControl(ImplicitlyCopyable, PreforkHooks):
 
     def on_worker_started(mut self, worker: Int) raises:
         """Begins to carry out orders.
-
-        Args:
-            worker: Counted from 0.
 
         Raises:
             Error: As `begin` does.

@@ -108,40 +108,26 @@ struct Buffer(Movable, Sized, Writer):
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the bytes of content.
-
-        Returns:
-            Bytes between head and tail.
-        """
+        """Counts the bytes of content, between head and tail."""
         return self._tail - self._head
 
     @always_inline
     def capacity(self) -> Int:
-        """Tells how much content fits without growing.
-
-        Returns:
-            Bytes, whether in use or not.
-        """
+        """Tells how many bytes of content fit without growing, whether in use
+        or not."""
         return self._capacity
 
     @always_inline
     def unsafe_base(ref self) -> BytePtr:
-        """Lends the address of the first byte of content.
-
-        Returns:
-            A pointer that is good until the buffer changes; `len(self)` bytes
-            of content and `SCAN_SLACK` bytes more are readable from it.
-        """
+        """Lends the address of the first byte of content; good until the buffer
+        changes; `len(self)` bytes of content and `SCAN_SLACK` bytes more are
+        readable from it."""
         # SAFETY: `_head` lies within the allocation.
         return self._base.unsafe_offset(self._head)
 
     @always_inline
     def span(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
-        """Lends the content.
-
-        Returns:
-            The bytes between head and tail.
-        """
+        """Lends the content, the bytes between head and tail."""
         # SAFETY: the span's origin is this buffer, which owns the bytes.
         return unsafe_lend[ImmOrigin(origin_of(self))](
             self.unsafe_base(), len(self)
@@ -149,12 +135,9 @@ struct Buffer(Movable, Sized, Writer):
 
     @always_inline
     def spare(mut self) -> Span[UInt8, MutUntrackedOrigin]:
-        """Lends the free space after the tail, for a read to fill.
-
-        Returns:
-            Space of `capacity` less what lies before the tail; tell the buffer
-            how much of it was filled with `commit`.
-        """
+        """Lends the free space after the tail, for a read to fill: `capacity`
+        less what lies before the tail; tell the buffer how much of it was
+        filled with `commit`."""
         # SAFETY: `_tail <= _capacity`, and the span ends with the next change.
         return {
             unsafe_ptr = self._base.unsafe_offset(self._tail),
@@ -176,11 +159,8 @@ struct Buffer(Movable, Sized, Writer):
 
     @always_inline
     def terminate(mut self) -> TerminatedInput[origin_of(self)]:
-        """Puts the stop octet 0 after the content, in the slack.
-
-        Returns:
-            The content, as parsers take it; good until the buffer changes.
-        """
+        """Puts the stop octet 0 after the content, in the slack, and gives the
+        content as parsers take it; good until the buffer changes."""
         # SAFETY: SCAN_SLACK bytes after the capacity belong to the buffer,
         # whose origin the input has. Without capacity there are zeros.
         if self._capacity > 0:

@@ -22,13 +22,10 @@ trait FromText(Deinitable, Movable):
 
     @staticmethod
     def from_text(text: StringSpan) raises TextError -> Self:
-        """Reads a text.
+        """Reads a text as a value.
 
         Args:
             text: The text, decoded.
-
-        Returns:
-            The value.
 
         Raises:
             TextError: If it is none.

@@ -54,13 +54,8 @@ struct BufReader[R: Readable](Readable):
         return octets^
 
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
-        """Reads what is there: from the buffer first, then from the stream.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            How many octets were read; 0 at the end.
+        """Reads what is there, from the buffer first, then from the stream, and
+        gives how many octets; 0 at the end.
 
         Raises:
             Error: If the stream fails.
@@ -77,14 +72,12 @@ struct BufReader[R: Readable](Readable):
     def read_until(
         mut self, octet: UInt8, limit: Int = LINE_LEN_MAX
     ) raises -> List[UInt8]:
-        """Reads up to and with the first occurrence of an octet.
+        """Reads up to and with the first occurrence of an octet; at the end of
+        the stream what is left, perhaps nothing.
 
         Args:
             octet: What ends the piece.
             limit: Longest piece in bytes, its end included.
-
-        Returns:
-            The piece; at the end of the stream what is left, perhaps nothing.
 
         Raises:
             Error: If the piece is longer than the limit, or the stream fails.
@@ -109,14 +102,11 @@ struct BufReader[R: Readable](Readable):
     def read_line(
         mut self, limit: Int = LINE_LEN_MAX
     ) raises -> Optional[String]:
-        """Reads a line that ends with LF or CRLF.
+        """Reads a line that ends with LF or CRLF, without its end; None at the
+        end of the stream. A last line without an end is a line.
 
         Args:
             limit: Longest line in bytes, its end included.
-
-        Returns:
-            The line without its end, or None at the end of the stream. A last
-            line without an end is a line.
 
         Raises:
             Error: If the line is longer than the limit or no UTF-8, or the
@@ -137,9 +127,6 @@ struct BufReader[R: Readable](Readable):
         Args:
             count: How many, at least 0.
 
-        Returns:
-            The octets.
-
         Raises:
             Error: If the count is negative, or the stream ends before or
                 fails.
@@ -152,13 +139,10 @@ struct BufReader[R: Readable](Readable):
         return self._take(count)
 
     def read_all(mut self, limit: Int) raises -> List[UInt8]:
-        """Reads to the end of the stream.
+        """Reads all that is left of the stream.
 
         Args:
             limit: Most octets.
-
-        Returns:
-            All that was left.
 
         Raises:
             Error: If there is more than the limit, or the stream fails.
@@ -211,13 +195,7 @@ struct BufWriter[W: Writable](Writable):
             self.flush()
 
     def write(mut self, octets: Span[UInt8, _]) raises -> Int:
-        """Takes octets, as `write_all` does.
-
-        Args:
-            octets: What to write.
-
-        Returns:
-            How many were taken: all.
+        """Takes octets, as `write_all` does, and gives how many: all.
 
         Raises:
             Error: If the stream fails.
@@ -234,10 +212,7 @@ struct BufWriter[W: Writable](Writable):
         _drain(self._buffer, self._inner)
 
     def finish(deinit self) raises -> Self.W:
-        """Writes all that is gathered and gives the stream back.
-
-        Returns:
-            The stream.
+        """Writes all that is gathered, and gives the stream back.
 
         Raises:
             Error: If the stream fails.

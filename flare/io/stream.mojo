@@ -11,13 +11,11 @@ trait Readable(Deinitable, Movable):
     """What a failed read raises."""
 
     def read(mut self, room: MutSpan[UInt8, _]) raises Self.ReadError -> Int:
-        """Reads what is there, waiting for the first octet.
+        """Reads what is there, waiting for the first octet, and gives how many
+        octets, at most `len(room)`; 0 at the end.
 
         Args:
             room: Where to; not empty.
-
-        Returns:
-            How many octets were read, at most `len(room)`; 0 at the end.
 
         Raises:
             ReadError: If the source fails.
@@ -32,13 +30,11 @@ trait Writable(Deinitable, Movable):
     """What a failed write raises."""
 
     def write(mut self, octets: Span[UInt8, _]) raises Self.WriteError -> Int:
-        """Writes what the sink takes, waiting until it takes some.
+        """Writes what the sink takes, waiting until it takes some, and gives
+        how many octets, at least 1.
 
         Args:
             octets: What to write; not empty.
-
-        Returns:
-            How many octets were taken, at least 1.
 
         Raises:
             WriteError: If the sink fails.
@@ -103,13 +99,10 @@ struct MemoryReader(Readable):
         self._piece_len = max(piece_len, 1)
 
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
-        """Reads the next piece.
+        """Reads the next piece, and gives how many octets; 0 at the end.
 
         Args:
             room: Where to.
-
-        Returns:
-            How many octets; 0 at the end.
 
         Raises:
             Error: Never.
@@ -142,13 +135,10 @@ struct MemoryWriter(Writable):
         self._piece_len = max(piece_len, 1)
 
     def write(mut self, octets: Span[UInt8, _]) raises -> Int:
-        """Keeps the next piece.
+        """Keeps the next piece, and gives how many octets.
 
         Args:
             octets: What to write.
-
-        Returns:
-            How many octets were taken.
 
         Raises:
             Error: Never.

@@ -200,19 +200,12 @@ trait SocketOwner(Deinitable, Movable):
         self._blocking().raw.close()
 
     def is_open(self) -> Bool:
-        """Tells whether the socket has not been closed on this side.
-
-        Returns:
-            False after `close`.
-        """
+        """Tells whether `close` has not been called on this side."""
         return self._blocking().raw.is_open()
 
     def fd(self) -> Int32:
-        """Lends the descriptor, which is non-blocking, for a reactor.
-
-        Returns:
-            The number, good while the socket's owner lives; -1 if closed.
-        """
+        """Lends the descriptor, which is non-blocking, for a reactor; good
+        while the socket's owner lives; -1 if closed."""
         return self._blocking().raw.fd()
 
 
@@ -220,13 +213,11 @@ trait SocketStream(SocketOwner):
     """A connection over a socket, whatever its family."""
 
     def read(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
-        """Reads what is there, waiting for the first octet.
+        """Reads what is there, waiting for the first octet, and gives how many
+        octets; 0 when the peer has ended its direction.
 
         Args:
             room: Where to; not empty.
-
-        Returns:
-            How many octets; 0 when the peer has ended its direction.
 
         Raises:
             NetworkError: If the connection fails or the time is over.
@@ -234,13 +225,11 @@ trait SocketStream(SocketOwner):
         return self._blocking().read(room)
 
     def write(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
-        """Writes what the connection takes, waiting until it takes some.
+        """Writes what the connection takes, waiting until it takes some, and
+        gives how many octets, perhaps not all.
 
         Args:
             octets: What to write.
-
-        Returns:
-            How many octets were taken, perhaps not all.
 
         Raises:
             NetworkError: If the connection fails or the time is over.
@@ -249,9 +238,6 @@ trait SocketStream(SocketOwner):
 
     def write_all(mut self, octets: Span[UInt8, _]) raises NetworkError:
         """Writes all octets; the timeout is for all of them together.
-
-        Args:
-            octets: What to write.
 
         Raises:
             NetworkError: If the connection fails or the time is over; some of

@@ -118,10 +118,7 @@ struct NetworkError(Copyable, Movable, Writable):
         """Makes an error that no system call gave.
 
         Args:
-            kind: What went wrong.
             operation: What was tried.
-            address: With which address; empty if with none.
-            reason: The cause in words.
         """
         self.kind = kind
         self.detail = kind
@@ -134,15 +131,11 @@ struct NetworkError(Copyable, Movable, Writable):
     def of_name(
         detail: NetworkErrorKind, var host: String, var reason: String
     ) -> Self:
-        """Makes a `DnsError`.
+        """Gives a `DnsError`.
 
         Args:
             detail: What went wrong, more finely.
             host: The host name, fit to print.
-            reason: The cause in words.
-
-        Returns:
-            The error.
         """
         var error = Self(materialize[DnsError](), "resolve", host^, reason^)
         error.detail = detail
@@ -172,7 +165,6 @@ struct NetworkError(Copyable, Movable, Writable):
         """Translates a failed system call.
 
         Args:
-            error: What the kernel said.
             address: The address that was used.
         """
         self.kind = _kind(error.number)

@@ -36,16 +36,13 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def v4(a: UInt8, b: UInt8, c: UInt8, d: UInt8) -> Self:
-        """Makes an IPv4 address from its octets.
+        """Gives the IPv4 address a.b.c.d.
 
         Args:
             a: The first octet.
             b: The second octet.
             c: The third octet.
             d: The fourth octet.
-
-        Returns:
-            The address a.b.c.d.
         """
         var low = (
             (UInt64(a) << 24) | (UInt64(b) << 16) | (UInt64(c) << 8) | UInt64(d)
@@ -54,26 +51,16 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def from_v4_octets(octets: Array[UInt8, 4]) -> Self:
-        """Makes an IPv4 address from octets in network order.
+        """Gives the IPv4 address of octets in network order.
 
         Args:
             octets: The octets.
-
-        Returns:
-            The address.
         """
         return Self.v4(octets[0], octets[1], octets[2], octets[3])
 
     @staticmethod
     def from_v6_octets(octets: Array[UInt8, 16]) -> Self:
-        """Makes an IPv6 address from octets in network order.
-
-        Args:
-            octets: The octets.
-
-        Returns:
-            The address.
-        """
+        """Gives the IPv6 address of octets in network order."""
         var high = UInt64(0)
         var low = UInt64(0)
         for index in range(8):
@@ -83,16 +70,10 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def from_text(text: StringSpan) raises TextError -> Self:
-        """Reads an address for a setting or a parameter.
+        """Reads an address for a setting or a parameter, as `parse` does.
 
         Args:
             text: As for `parse`.
-
-        Returns:
-            What `parse` gives.
-
-        Raises:
-            TextError: If it is none.
         """
         try:
             return Self.parse(text)
@@ -110,9 +91,6 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
         Args:
             text: The whole address.
 
-        Returns:
-            The address.
-
         Raises:
             AddressParseError: If the text is neither kind of address.
         """
@@ -120,26 +98,12 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def parse(text: Span[UInt8, _]) raises AddressParseError -> Self:
-        """Reads an address from octets, without an allocation.
-
-        Args:
-            text: The whole address.
-
-        Returns:
-            The address.
-
-        Raises:
-            AddressParseError: If the text is neither kind of address.
-        """
+        """Reads an address from octets, without an allocation."""
         var bits = parse_ip_octets(text)
         return Self(bits.high, bits.low, bits.is_v4)
 
     def v4_octets(self) -> Array[UInt8, 4]:
-        """Gives the octets of an IPv4 address.
-
-        Returns:
-            The octets in network order.
-        """
+        """Gives the octets of an IPv4 address in network order."""
         var octets = Array[UInt8, 4](uninitialized=True)
         for index in range(4):
             octets.at(index) = UInt8(
@@ -148,11 +112,7 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
         return octets^
 
     def v6_octets(self) -> Array[UInt8, 16]:
-        """Gives the octets of an IPv6 address.
-
-        Returns:
-            The octets in network order.
-        """
+        """Gives the octets of an IPv6 address in network order."""
         var octets = Array[UInt8, 16](uninitialized=True)
         for index in range(8):
             var shift = UInt64(56 - 8 * index)
@@ -161,48 +121,30 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
         return octets^
 
     def bits_high(self) -> UInt64:
-        """Gives the upper half of the address.
-
-        Returns:
-            64 bits; 0 for IPv4.
-        """
+        """Gives the upper 64 bits of the address; 0 for IPv4."""
         return self._high
 
     def bits_low(self) -> UInt64:
-        """Gives the lower half of the address.
-
-        Returns:
-            64 bits; an IPv4 address is the lower half of them.
-        """
+        """Gives the lower 64 bits of the address; an IPv4 address is the lower
+        half of them."""
         return self._low
 
     @always_inline
     def is_v4(self) -> Bool:
-        """Tells whether this is an IPv4 address.
-
-        Returns:
-            True for IPv4.
-        """
+        """Tells whether this is an IPv4 address."""
         return self._is_v4
 
     @always_inline
     def is_v6(self) -> Bool:
-        """Tells whether this is an IPv6 address, IPv4-mapped ones included.
-
-        Returns:
-            True for IPv6.
-        """
+        """Tells whether this is an IPv6 address, IPv4-mapped ones included."""
         return not self._is_v4
 
     def without_mapping(self) -> Self:
-        """Gives the IPv4 address that an IPv4-mapped one stands for.
+        """Gives the IPv4 address that an IPv4-mapped one stands for, `1.2.3.4`
+        for `::ffff:1.2.3.4`; any other address as it is.
 
         An IPv6 socket that takes IPv4 clients too names them by such addresses
-        (RFC 4291 section 2.5.5.2, RFC 3493 section 3.7).
-
-        Returns:
-            `1.2.3.4` for `::ffff:1.2.3.4`; any other address as it is.
-        """
+        (RFC 4291 section 2.5.5.2, RFC 3493 section 3.7)."""
         if self._is_v4 or self._high != 0 or self._low >> 32 != 0xFFFF:
             return self
         return Self(0, self._low & 0xFFFFFFFF, True)
@@ -210,11 +152,7 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
     def is_private(self) -> Bool:
         """Tells whether the address is for use inside a site.
 
-        Source: RFC 1918 for IPv4, RFC 4193 (fc00::/7) for IPv6.
-
-        Returns:
-            True if it is.
-        """
+        Source: RFC 1918 for IPv4, RFC 4193 (fc00::/7) for IPv6."""
         var ip = self.without_mapping()
         if ip._is_v4:
             return (
@@ -228,9 +166,6 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
         """Tells whether the address is this machine itself.
 
         Source: RFC 1122 section 3.2.1.3 (127/8), RFC 4291 section 2.5.3 (::1).
-
-        Returns:
-            True if it is.
         """
         var ip = self.without_mapping()
         if ip._is_v4:
@@ -240,11 +175,7 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
     def is_multicast(self) -> Bool:
         """Tells whether the address names a group.
 
-        Source: RFC 5771 (224/4), RFC 4291 section 2.7 (ff00::/8).
-
-        Returns:
-            True if it does.
-        """
+        Source: RFC 5771 (224/4), RFC 4291 section 2.7 (ff00::/8)."""
         var ip = self.without_mapping()
         if ip._is_v4:
             return ip._low >> 28 == 14
@@ -253,33 +184,23 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
     def is_link_local(self) -> Bool:
         """Tells whether the address is good on one link only.
 
-        Source: RFC 3927 (169.254/16), RFC 4291 section 2.5.6 (fe80::/10).
-
-        Returns:
-            True if it is.
-        """
+        Source: RFC 3927 (169.254/16), RFC 4291 section 2.5.6 (fe80::/10)."""
         var ip = self.without_mapping()
         if ip._is_v4:
             return ip._low >> 16 == 0xA9FE
         return ip._high >> 54 == 0x3FA
 
     def is_unspecified(self) -> Bool:
-        """Tells whether the address is all zero: 0.0.0.0 or ::.
-
-        Returns:
-            True if it is.
-        """
+        """Tells whether the address is all zero: 0.0.0.0 or ::."""
         var ip = self.without_mapping()
         return ip._high == 0 and ip._low == 0
 
     def __lt__(self, other: Self) -> Bool:
-        """Orders addresses: IPv4 first, then by their bits.
+        """Tells whether this one comes first: IPv4 before IPv6, then by their
+        bits.
 
         Args:
             other: An address.
-
-        Returns:
-            True if this one comes first.
         """
         if self._is_v4 != other._is_v4:
             return self._is_v4
@@ -556,7 +477,6 @@ struct ZonedIpAddr(Copyable, Equatable, Movable, Writable):
         """Makes an address with a zone.
 
         Args:
-            ip: The address.
             zone: The zone, as `parse` would accept it; empty for none.
         """
         self.ip = ip
@@ -571,9 +491,6 @@ struct ZonedIpAddr(Copyable, Equatable, Movable, Writable):
 
         Args:
             text: The whole address.
-
-        Returns:
-            The address.
 
         Raises:
             AddressParseError: If the address is none, the zone is empty, too
@@ -669,9 +586,6 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
         Args:
             text: `address/prefix length`, nothing around it.
 
-        Returns:
-            The network.
-
         Raises:
             AddressParseError: If the text has another form, or the address
                 has bits set after the prefix, which is nearly always a slip.
@@ -705,16 +619,10 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def from_text(text: StringSpan) raises TextError -> Self:
-        """Reads a network for a setting or a parameter.
+        """Reads a network for a setting or a parameter, as `parse` does.
 
         Args:
             text: As for `parse`.
-
-        Returns:
-            What `parse` gives.
-
-        Raises:
-            TextError: If it is none.
         """
         try:
             return Self.parse(text)
@@ -722,14 +630,11 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
             raise TextError("is no network; write it as 10.0.0.0/8")
 
     def contains(self, ip: IpAddr) -> Bool:
-        """Tells whether an address belongs to the network.
+        """Tells whether an address belongs to the network: it has its prefix.
 
         Args:
             ip: An address; of the other version it never belongs, and a mapped
                 one is of version 4.
-
-        Returns:
-            True if the prefix is the same.
         """
         var plain = ip.without_mapping()
         if plain.is_v4() != self.base.is_v4():
@@ -783,13 +688,11 @@ def _masked(ip: IpAddr, prefix_len: Int) -> IpAddr:
 
 
 def is_ip_address(text: StringSpan) -> Bool:
-    """Tells whether a text is an address that `IpAddr.parse` takes.
+    """Tells whether a text is an address that `IpAddr.parse` takes, unlike a
+    name.
 
     Args:
         text: The text, an IPv6 address without brackets.
-
-    Returns:
-        False for names and all else.
     """
     try:
         _ = IpAddr.parse(text)

@@ -68,13 +68,10 @@ struct RawSocket(Movable):
 
     @staticmethod
     def tcp(is_v6: Bool = False) raises NetworkError -> Self:
-        """Makes a TCP socket.
+        """Gives a TCP socket.
 
         Args:
             is_v6: True for IPv6.
-
-        Returns:
-            The socket.
 
         Raises:
             NetworkError: If the kernel refuses.
@@ -85,13 +82,7 @@ struct RawSocket(Movable):
 
     @staticmethod
     def udp(is_v6: Bool = False) raises NetworkError -> Self:
-        """Makes a UDP socket.
-
-        Args:
-            is_v6: True for IPv6.
-
-        Returns:
-            The socket.
+        """Gives a UDP socket.
 
         Raises:
             NetworkError: If the kernel refuses.
@@ -104,7 +95,7 @@ struct RawSocket(Movable):
     def listen_tcp(
         address: SocketAddr, backlog: Int = LISTEN_BACKLOG
     ) raises NetworkError -> Self:
-        """Makes a socket that waits for TCP connections.
+        """Gives a socket that waits for TCP connections.
 
         Accepted sockets inherit `TCP_NODELAY`. Connections of a former run in
         TIME_WAIT do not stand in the way.
@@ -112,9 +103,6 @@ struct RawSocket(Movable):
         Args:
             address: Where to listen; port 0 lets the kernel choose one.
             backlog: Most connections that wait to be accepted.
-
-        Returns:
-            The socket.
 
         Raises:
             NetworkError: If the address cannot be had; it names the address.
@@ -127,10 +115,7 @@ struct RawSocket(Movable):
         return socket^
 
     def duplicate(self) raises NetworkError -> Self:
-        """Makes a second owner of the same socket.
-
-        Returns:
-            The same socket under another descriptor.
+        """Gives a second owner of the same socket, under another descriptor.
 
         Raises:
             NetworkError: If the process has no more descriptors.
@@ -142,27 +127,16 @@ struct RawSocket(Movable):
 
     @always_inline
     def fd(self) -> Int32:
-        """Lends the descriptor, for a reactor.
-
-        Returns:
-            The number, good while this socket lives; -1 if closed.
-        """
+        """Lends the descriptor, for a reactor; good while this socket lives; -1
+        if closed."""
         return self._descriptor.fd()
 
     def release(mut self) -> Int32:
-        """Gives the socket away.
-
-        Returns:
-            The descriptor, which the caller must close.
-        """
+        """Gives the descriptor away, which the caller must close."""
         return self._descriptor.release()
 
     def is_open(self) -> Bool:
-        """Tells whether there is a socket.
-
-        Returns:
-            False after `close`.
-        """
+        """Tells whether there is a socket."""
         return self._descriptor.is_open()
 
     def set_option(
@@ -181,12 +155,6 @@ struct RawSocket(Movable):
 
     def option(self, option: SocketOption) raises NetworkError -> Int:
         """Reads a socket option.
-
-        Args:
-            option: The option.
-
-        Returns:
-            Its value.
 
         Raises:
             NetworkError: If the kernel refuses.
@@ -218,9 +186,6 @@ struct RawSocket(Movable):
     def listen(mut self, backlog: Int) raises NetworkError:
         """Lets a bound socket wait for connections.
 
-        Args:
-            backlog: Most connections that wait to be accepted.
-
         Raises:
             NetworkError: If another socket listens there; it names the address.
         """
@@ -230,11 +195,7 @@ struct RawSocket(Movable):
             raise NetworkError(error, String(self.local_addr()))
 
     def accept(mut self) -> Accepted:
-        """Takes a waiting connection.
-
-        Returns:
-            The connection, or the errno that says why there is none.
-        """
+        """Takes a waiting connection, or the errno that says why there is none."""
         var peer = SockAddr()
         var number = accept_socket(self._descriptor.fd(), peer)
         if number < 0:
@@ -244,14 +205,12 @@ struct RawSocket(Movable):
         return Accepted(RawSocket(owned=number), from_kernel(peer), 0)
 
     def connect(mut self, address: SocketAddr) raises NetworkError -> Bool:
-        """Starts a connection.
+        """Starts a connection, and gives True if it is there at once; False if
+        it is under way: when the socket is writable, `connect_error` tells how
+        it went.
 
         Args:
             address: The other side.
-
-        Returns:
-            True if it is there at once; False if it is under way: when the
-            socket is writable, `connect_error` tells how it went.
 
         Raises:
             NetworkError: If it fails at once; it names the address.
@@ -278,84 +237,57 @@ struct RawSocket(Movable):
 
     @always_inline
     def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
-        """Reads octets.
+        """Reads octets, and gives how many, 0 at the end of the stream, or a
+        negative errno.
 
         Args:
             room: Where to; its owner must outlive the call.
-
-        Returns:
-            How many, 0 at the end of the stream, or a negative errno.
         """
         return receive(self._descriptor.fd(), room)
 
     def peek(mut self, room: MutSpan[UInt8, _]) -> Int:
-        """Reads octets and leaves them where they are.
-
-        Args:
-            room: Where to; its owner must outlive the call.
-
-        Returns:
-            As `receive`.
-        """
+        """Reads octets as `receive` does, and leaves them where they are."""
         return peek(self._descriptor.fd(), room)
 
     @always_inline
     def send(mut self, octets: Span[UInt8, _]) -> Int:
-        """Writes octets.
+        """Writes octets, and gives how many were taken, or a negative errno.
 
         Args:
             octets: What to send.
-
-        Returns:
-            How many were taken, or a negative errno.
         """
         return send(self._descriptor.fd(), octets)
 
     def undelivered_len(self) -> Int:
-        """Counts what was sent and has not arrived.
-
-        Returns:
-            Octets that the peer's system has not acknowledged; 0 if the system
-            does not tell.
-        """
+        """Counts the octets that were sent and that the peer's system has not
+        acknowledged; 0 if the system does not tell."""
         return undelivered_len(self._descriptor.fd())
 
     def send_ahead(mut self, octets: Span[UInt8, _]) -> Int:
-        """Writes octets that a part of a file follows at once.
-
-        Args:
-            octets: What to send.
-
-        Returns:
-            How many were taken, or a negative errno.
-        """
+        """Writes octets that a part of a file follows at once, as `send` does."""
         return send[more_follows=True](self._descriptor.fd(), octets)
 
     def send_file(mut self, file: Int32, offset: Int, length: Int) -> Int:
-        """Writes octets of a file, as they lie there.
+        """Writes octets of a file, as they lie there, and gives how many were
+        taken, 0 at the end of the file, or a negative errno; see
+        `flare/sys/file.mojo`.
 
         Args:
             file: The file's descriptor.
             offset: Where they begin, in bytes from the file's start.
             length: How many they are; more than 0.
-
-        Returns:
-            How many were taken, 0 at the end of the file, or a negative
-            errno; see `flare/sys/file.mojo`.
         """
         return send_file(self._descriptor.fd(), file, offset, length)
 
     def send_two(
         mut self, first: Span[UInt8, _], second: Span[UInt8, _]
     ) -> Int:
-        """Writes two pieces with one call, without joining them.
+        """Writes two pieces with one call, without joining them, and gives how
+        many octets of both were taken, or a negative errno.
 
         Args:
             first: What goes first.
             second: What follows.
-
-        Returns:
-            How many octets of both were taken, or a negative errno.
         """
         return send_two(self._descriptor.fd(), first, second)
 
@@ -367,10 +299,8 @@ struct RawSocket(Movable):
         _ = shutdown_socket(self._descriptor.fd(), SHUT_WRITE)
 
     def local_addr(self) raises NetworkError -> SocketAddr:
-        """Reads the address of the own side.
-
-        Returns:
-            The address, with the port that the kernel chose.
+        """Reads the address of the own side, with the port that the kernel
+        chose.
 
         Raises:
             NetworkError: If the kernel refuses.
@@ -379,9 +309,6 @@ struct RawSocket(Movable):
 
     def peer_addr(self) raises NetworkError -> SocketAddr:
         """Reads the address of the other side.
-
-        Returns:
-            The address.
 
         Raises:
             NetworkError: If the socket is not connected.

@@ -31,7 +31,6 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         """Makes a socket address.
 
         Args:
-            ip: The address.
             port: The port.
         """
         self.ip = ip
@@ -43,7 +42,6 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         build fails if it is none.
 
         Args:
-            ip: The address.
             port: The port, 0 to 65535.
         """
         self.ip = ip
@@ -51,27 +49,21 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def localhost(port: IntLiteral[_]) -> Self:
-        """Names a port of this machine, which stands in the program; the build
+        """Gives 127.0.0.1 with a port which stands in the program; the build
         fails if it is none.
 
         Args:
             port: The port, 0 to 65535; 0 lets the kernel choose one.
-
-        Returns:
-            127.0.0.1 with the port.
         """
         return Self.localhost(_known_port[Int(type_of(port)())]())
 
     @staticmethod
     def any(port: IntLiteral[_]) -> Self:
-        """Names a port on all IPv4 addresses of this machine, which stands in
-        the program; the build fails if it is none.
+        """Gives 0.0.0.0, all IPv4 addresses of this machine, with a port which
+        stands in the program; the build fails if it is none.
 
         Args:
             port: The port, 0 to 65535; 0 lets the kernel choose one.
-
-        Returns:
-            0.0.0.0 with the port.
         """
         return Self.any(_known_port[Int(type_of(port)())]())
 
@@ -81,9 +73,6 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
 
         Args:
             port: The port; 0 lets the kernel choose one.
-
-        Returns:
-            127.0.0.1 with the port.
         """
         return Self(IpAddr.v4(127, 0, 0, 1), port)
 
@@ -93,9 +82,6 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
 
         Args:
             port: The port; 0 lets the kernel choose one.
-
-        Returns:
-            0.0.0.0 with the port.
         """
         return Self(IpAddr.v4(0, 0, 0, 0), port)
 
@@ -107,9 +93,6 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
 
         Args:
             text: `a.b.c.d:port` or `[v6]:port`, nothing around it.
-
-        Returns:
-            The socket address.
 
         Raises:
             AddressParseError: If the text has another form; the port is 0 to
@@ -142,21 +125,15 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         return Self(ip, port)
 
     def without_mapping(self) -> Self:
-        """Gives the IPv4 socket address that an IPv4-mapped one stands for.
-
-        Returns:
-            `1.2.3.4:80` for `[::ffff:1.2.3.4]:80`; any other as it is.
-        """
+        """Gives the IPv4 socket address that an IPv4-mapped one stands for,
+        `1.2.3.4:80` for `[::ffff:1.2.3.4]:80`; any other as it is."""
         return Self(self.ip.without_mapping(), self.port)
 
     def __lt__(self, other: Self) -> Bool:
-        """Orders socket addresses by address, then port.
+        """Tells whether this one comes first, by address, then port.
 
         Args:
             other: A socket address.
-
-        Returns:
-            True if this one comes first.
         """
         return self.ip < other.ip or (
             self.ip == other.ip and self.port < other.port

@@ -56,20 +56,13 @@ struct Boxed[T: Copyable & Deinitable](Boolable, Copyable, Defaultable):
 
     @always_inline
     def __bool__(self) -> Bool:
-        """Tells whether the box holds a value.
-
-        Returns:
-            False if it is empty.
-        """
+        """Tells whether the box holds a value."""
         return Bool(self._pointer)
 
     @always_inline
     def value(ref self) -> ref[self] Self.T:
-        """Lends the value; the program ends if the box is empty.
-
-        Returns:
-            The value, which may be changed where the box may.
-        """
+        """Lends the value, which may be changed where the box may; the program
+        ends if the box is empty."""
         # SAFETY: the value lives as long as the box, whose origin is named.
         return (
             self._pointer.value()

@@ -67,9 +67,7 @@ struct ProtobufError(Copyable, Movable, Writable):
         """Makes an error whose field is not known yet.
 
         Args:
-            kind: What went wrong.
             offset: The place, counted from the start of what was read.
-            expected: What would have been right.
             found: What there is instead.
         """
         self.kind = kind
@@ -92,16 +90,10 @@ struct ProtobufError(Copyable, Movable, Writable):
         expected: StaticString,
         var found: String = "",
     ) -> Self:
-        """Makes an error about octets, whose field is not known yet.
+        """Gives an error about octets, whose field is not known yet.
 
         Args:
-            kind: What went wrong.
             offset: The place, counted from the start of the whole message.
-            expected: What would have been right.
-            found: What there is instead.
-
-        Returns:
-            The error.
         """
         return Self(kind, offset, String(expected), found^)
 

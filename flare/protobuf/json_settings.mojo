@@ -23,13 +23,10 @@ struct TypeRegistry(Copyable, Defaultable):
         self._tables.append(table_of[M])
 
     def find(self, url: StringSpan) -> Optional[MessageTable]:
-        """Finds a type.
+        """Finds the table of a type; nothing if it was not added.
 
         Args:
             url: What an `Any` has: anything, a slash, and the full name.
-
-        Returns:
-            Its table, or nothing if it was not added.
         """
         var slash = url.rfind("/")
         if slash < 0:

@@ -50,22 +50,15 @@ struct FieldKind(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def is_number(self) -> Bool:
-        """Tells whether lists of it may be packed.
-
-        Returns:
-            False for strings, octets and messages.
-        """
+        """Tells whether lists of it may be packed: those of all but strings,
+        octets and messages."""
         return not (
             self == Self.STRING or self == Self.BYTES or self == Self.MESSAGE
         )
 
     @always_inline
     def wire_type(self) -> Int:
-        """Gives the wire type of a single value.
-
-        Returns:
-            0, 1, 2 or 5.
-        """
+        """Gives the wire type of a single value: 0, 1, 2 or 5."""
         # Two bits each, with 3 for 5: one shift and no branch.
         comptime WIRE = Self._wire_types()
         var bits = (WIRE >> UInt64(2 * Int(self.code))) & 3

@@ -51,13 +51,7 @@ struct Any(Message):
         var type_url: String = "",
         var value: List[UInt8] = {},
     ):
-        """Makes one.
-
-        Args:
-            type_url: The name of the type after a slash, such as
-                `type.googleapis.com/tutorial.Person`.
-            value: The message, as it is written.
-        """
+        """Makes one."""
         self.type_url = type_url^
         self.value = value^
         self.unknown_fields = {}
@@ -100,12 +94,7 @@ struct Duration(Message):
         seconds: Int64 = 0,
         nanos: Int32 = 0,
     ):
-        """Makes one.
-
-        Args:
-            seconds: Whole seconds, from -315,576,000,000 to 315,576,000,000.
-            nanos: What is left, from -999,999,999 to 999,999,999 nanoseconds.
-        """
+        """Makes one."""
         self.seconds = seconds
         self.nanos = nanos
         self.unknown_fields = {}
@@ -153,11 +142,7 @@ struct FieldMask(Message):
         *,
         var paths: List[String] = {},
     ):
-        """Makes one.
-
-        Args:
-            paths: The names, with dots between those of messages within.
-        """
+        """Makes one."""
         self.paths = paths^
         self.unknown_fields = {}
 
@@ -190,11 +175,7 @@ struct Struct(Message):
         *,
         var fields: ProtobufMap[String, Value] = {},
     ):
-        """Makes one.
-
-        Args:
-            fields: The members by their names.
-        """
+        """Makes one."""
         self.fields = fields^
         self.unknown_fields = {}
 
@@ -251,16 +232,7 @@ struct Value(Message):
         var struct_value: Boxed[Struct] = {},
         var list_value: Boxed[ListValue] = {},
     ):
-        """Makes one.
-
-        Args:
-            null_value: Stands for `null`.
-            number_value: A number; an infinity or a NaN has no form in JSON.
-            string_value: A text of any length.
-            bool_value: Either `true` or `false`.
-            struct_value: An object and its members.
-            list_value: An array and its elements.
-        """
+        """Makes one."""
         self.null_value = null_value^
         self.number_value = number_value^
         self.string_value = string_value^
@@ -274,11 +246,7 @@ struct Value(Message):
         pass
 
     def which_kind(self) -> Int:
-        """Tells which field is set.
-
-        Returns:
-            The field's number; 0 if none is set.
-        """
+        """Tells which field is set, by its number; 0 if none is."""
         return which_oneof(self, 1)
 
     def clear_kind(mut self):
@@ -314,11 +282,7 @@ struct ListValue(Message):
         *,
         var values: List[Value] = {},
     ):
-        """Makes one.
-
-        Args:
-            values: The elements in their order.
-        """
+        """Makes one."""
         self.values = values^
         self.unknown_fields = {}
 
@@ -378,12 +342,7 @@ struct Timestamp(Message):
         seconds: Int64 = 0,
         nanos: Int32 = 0,
     ):
-        """Makes one.
-
-        Args:
-            seconds: Seconds since 1970-01-01T00:00:00Z, from the year 1 to the year 9999.
-            nanos: What is left, from 0 to 999,999,999 nanoseconds.
-        """
+        """Makes one."""
         self.seconds = seconds
         self.nanos = nanos
         self.unknown_fields = {}
@@ -417,11 +376,7 @@ struct DoubleValue(Message):
         *,
         value: Float64 = 0,
     ):
-        """Makes one.
-
-        Args:
-            value: What may be absent.
-        """
+        """Makes one."""
         self.value = value
         self.unknown_fields = {}
 
@@ -454,11 +409,7 @@ struct FloatValue(Message):
         *,
         value: Float32 = 0,
     ):
-        """Makes one.
-
-        Args:
-            value: What may be absent.
-        """
+        """Makes one."""
         self.value = value
         self.unknown_fields = {}
 
@@ -491,11 +442,7 @@ struct Int64Value(Message):
         *,
         value: Int64 = 0,
     ):
-        """Makes one.
-
-        Args:
-            value: What may be absent.
-        """
+        """Makes one."""
         self.value = value
         self.unknown_fields = {}
 
@@ -528,11 +475,7 @@ struct UInt64Value(Message):
         *,
         value: UInt64 = 0,
     ):
-        """Makes one.
-
-        Args:
-            value: What may be absent.
-        """
+        """Makes one."""
         self.value = value
         self.unknown_fields = {}
 
@@ -565,11 +508,7 @@ struct Int32Value(Message):
         *,
         value: Int32 = 0,
     ):
-        """Makes one.
-
-        Args:
-            value: What may be absent.
-        """
+        """Makes one."""
         self.value = value
         self.unknown_fields = {}
 
@@ -602,11 +541,7 @@ struct UInt32Value(Message):
         *,
         value: UInt32 = 0,
     ):
-        """Makes one.
-
-        Args:
-            value: What may be absent.
-        """
+        """Makes one."""
         self.value = value
         self.unknown_fields = {}
 
@@ -639,11 +574,7 @@ struct BoolValue(Message):
         *,
         value: Bool = False,
     ):
-        """Makes one.
-
-        Args:
-            value: What may be absent.
-        """
+        """Makes one."""
         self.value = value
         self.unknown_fields = {}
 
@@ -676,11 +607,7 @@ struct StringValue(Message):
         *,
         var value: String = "",
     ):
-        """Makes one.
-
-        Args:
-            value: What may be absent.
-        """
+        """Makes one."""
         self.value = value^
         self.unknown_fields = {}
 
@@ -713,10 +640,6 @@ struct BytesValue(Message):
         *,
         var value: List[UInt8] = {},
     ):
-        """Makes one.
-
-        Args:
-            value: What may be absent.
-        """
+        """Makes one."""
         self.value = value^
         self.unknown_fields = {}

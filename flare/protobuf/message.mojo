@@ -70,11 +70,7 @@ struct FieldRow(ImplicitlyCopyable, Movable):
         """Makes a row.
 
         Args:
-            number: The field's number.
-            kind: The type on the wire; of a map that of its values.
-            name: The name in the `.proto`.
             json: The name in JSON; `name` if empty.
-            oneof: Which oneof it belongs to, counted from 1; 0 if none.
             key: Of a map the type of its keys.
             required: Whether a message without it is refused.
             expanded: Whether a list of numbers is written one by one.

@@ -36,7 +36,7 @@ from std.memory import unsafe_memmove
 
 
 def encode[M: Message](message: M) raises ProtobufError -> List[UInt8]:
-    """Writes a message.
+    """Gives a message as octets.
 
     Source: https://protobuf.dev/programming-guides/encoding/. Fields come in
     the order of their numbers, lists of numbers packed unless their row says
@@ -48,9 +48,6 @@ def encode[M: Message](message: M) raises ProtobufError -> List[UInt8]:
 
     Args:
         message: What to write.
-
-    Returns:
-        The octets.
 
     Raises:
         ProtobufError: If a required field is missing, a string is not UTF-8,

@@ -31,7 +31,7 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
     not repeated either after what counts for one connection alone, such as
     `watch`, or SELECT and MULTI by `command`: the next connection begins anew.
 
-    Each raises `RedisError` if it fails.
+    Each command raises `RedisError` if it fails.
     """
 
     var _link: RedisLink

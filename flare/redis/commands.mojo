@@ -53,7 +53,7 @@ struct ScanPage(Copyable, Movable):
 trait RedisCommands(Deinitable, Movable):
     """What sends a command and gives its reply.
 
-    Each raises `RedisError` if it fails, or the server refuses.
+    Each command raises `RedisError` if it fails, or the server refuses.
     """
 
     def _commands(ref self) -> ref[self] Command:

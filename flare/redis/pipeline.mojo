@@ -87,8 +87,7 @@ struct Pipeline(Movable, Sized):
         *,
         key_index: Optional[Int] = None,
     ) raises RedisError:
-        """Adds a command whose arguments are octets; the rest is as for
-        `RedisCommands.command`."""
+        """Adds a command whose arguments are octets."""
         append_command(self.commands, name, arguments, key_index)
         self._note_key(key_index)
 

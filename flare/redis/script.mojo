@@ -30,7 +30,8 @@ struct RedisScript(Copyable, Movable):
 
 
 trait ScriptCommands(RedisCommands):
-    """Running scripts."""
+    """Running scripts. Each command raises `RedisError` if it fails, or the server
+    refuses."""
 
     def eval[
         o: MutOrigin
@@ -43,9 +44,6 @@ trait ScriptCommands(RedisCommands):
         """Runs a script: by its digest, and with its source if the server does
         not know it (EVALSHA, EVAL).
 
-        Parameters:
-            o: The client's origin, which keeps it while the reply is lent.
-
         Args:
             script: The script.
             keys: The keys that it uses; in a cluster all of one slot.
@@ -53,9 +51,6 @@ trait ScriptCommands(RedisCommands):
 
         Returns:
             What it returns, lent until the next command.
-
-        Raises:
-            RedisError: If it fails, or the server refuses.
         """
         var given = List[String](capacity=len(arguments))
         for index in range(len(arguments)):

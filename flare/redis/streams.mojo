@@ -106,7 +106,7 @@ struct ClaimedEntries(Copyable, Movable):
 
 
 trait StreamCommands(RedisCommands):
-    """The commands of streams. Each raises `RedisError` if it fails."""
+    """The commands of streams. Each command raises `RedisError` if it fails."""
 
     def xadd(
         mut self, key: StringSpan, *pairs: RedisArg, max_len: Int = 0

@@ -24,7 +24,7 @@ nothing by itself.
 struct RedisMessage[o: ImmOrigin](ImplicitlyCopyable):
     """A message of a channel, lent until the next call of its subscriber.
 
-    Each raises `RedisError` if what it gives is no UTF-8 (`NOT_TEXT`).
+    Each method raises `RedisError` if what it gives is no UTF-8 (`NOT_TEXT`).
 
     Parameters:
         o: The subscriber's origin.
@@ -70,7 +70,7 @@ struct RedisSubscriber(Movable):
     The subscriber connects again and says so in `gap_count`. For messages that
     must not be lost, use a stream.
 
-    Each raises `RedisError` if the connection fails.
+    Each method raises `RedisError` if the connection fails.
     """
 
     var _link: RedisLink
@@ -88,14 +88,8 @@ struct RedisSubscriber(Movable):
     var _asked_ms: Int
 
     def __init__(out self, var config: RedisConfig) raises RedisError:
-        """Makes a subscriber; the first `receive` or `subscribe` connects.
-
-        Args:
-            config: Where to, as whom, how long.
-
-        Raises:
-            RedisError: If a value of it cannot work (`BAD_ARGUMENT`).
-        """
+        """Makes a subscriber; the first `receive` or `subscribe` connects. The
+        rest is as for `RedisClient.__init__`."""
         self._link = RedisLink(config^)
         self._channels = []
         self._patterns = []

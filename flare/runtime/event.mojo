@@ -28,13 +28,10 @@ struct Interest(Equatable, ImplicitlyCopyable):
 
     @always_inline
     def __or__(self, other: Self) -> Self:
-        """Joins two interests.
+        """Gives both interests as one.
 
         Args:
             other: An interest.
-
-        Returns:
-            Both.
         """
         return Self(self.bits | other.bits)
 
@@ -44,9 +41,6 @@ struct Interest(Equatable, ImplicitlyCopyable):
 
         Args:
             other: A case.
-
-        Returns:
-            True if it is.
         """
         return (self.bits & other.bits) != 0
 
@@ -78,7 +72,6 @@ struct Event(ImplicitlyCopyable):
         """Makes an event.
 
         Args:
-            token: What the descriptor was registered with.
             is_readable: Whether a read will not wait.
             is_writable: Whether a write will not wait.
             is_closed: Whether the peer has ended its direction, or there is an
@@ -94,52 +87,42 @@ struct Event(ImplicitlyCopyable):
     @staticmethod
     @always_inline
     def readable(token: UInt64) -> Self:
-        """Makes the event of what can be read.
+        """Gives the event of what can be read, and nothing else.
 
         Args:
             token: What the event is known by.
-
-        Returns:
-            One that is readable, and nothing else.
         """
         return Self(token, True, False, False)
 
     @staticmethod
     @always_inline
     def writable(token: UInt64) -> Self:
-        """Makes the event of what can be written.
+        """Gives the event of what can be written, and nothing else.
 
         Args:
             token: What the event is known by.
-
-        Returns:
-            One that is writable, and nothing else.
         """
         return Self(token, False, True, False)
 
     @staticmethod
     @always_inline
     def nothing(token: UInt64) -> Self:
-        """Makes the event of who is to go on though nothing is known to be ready.
+        """Gives the event of who is to go on though nothing is known to be
+        ready: neither readable nor writable.
 
         Args:
             token: What the event is known by.
-
-        Returns:
-            One that is neither readable nor writable.
         """
         return Self(token, False, False, False)
 
     @staticmethod
     @always_inline
     def everything(token: UInt64) -> Self:
-        """Makes the event of who is to look for itself what is ready.
+        """Gives the event of who is to look for itself what is ready: readable
+        and writable, and perhaps closed; not failed.
 
         Args:
             token: What the event is known by.
-
-        Returns:
-            One that is readable and writable, and perhaps closed; not failed.
         """
         return Self(token, True, True, True)
 
@@ -202,11 +185,8 @@ struct Waker(Copyable, Movable):
         self._pipe = ArcPointer(Pipe())
 
     def fd(self) -> Int32:
-        """Lends the descriptor to register for reading.
-
-        Returns:
-            A descriptor, good while a copy of this waker lives.
-        """
+        """Lends the descriptor to register for reading, good while a copy of
+        this waker lives."""
         return self._pipe[].reading_fd()
 
     def wake(self):
@@ -214,9 +194,6 @@ struct Waker(Copyable, Movable):
         self._pipe[].notify()
 
     def drain(self) -> Int:
-        """Silences the bell.
-
-        Returns:
-            How often it was rung, if less than the pipe holds.
-        """
+        """Silences the bell, and gives how often it was rung, if less than the
+        pipe holds."""
         return self._pipe[].drain()

@@ -83,7 +83,6 @@ struct Reactor(Movable):
             number: The descriptor.
             token: Handed back with its events from now on; not
                 `RESERVED_TOKEN`.
-            interest: What to watch for.
 
         Raises:
             OsError: If the token is reserved or the kernel refuses.
@@ -104,22 +103,15 @@ struct Reactor(Movable):
         self._selector.deregister(number)
 
     def waker(self) -> Waker:
-        """Gives what ends a `poll` from another thread.
-
-        Returns:
-            A handle for that thread to keep.
-        """
+        """Gives what ends a `poll` from another thread, which is to keep it."""
         return self._waker.copy()
 
     def insert_timer(mut self, delay_ms: Int, token: UInt64) -> TimerId:
-        """Starts a timer; it never expires early.
+        """Starts a timer, and gives its name; it never expires early.
 
         Args:
             delay_ms: Milliseconds from now.
             token: Handed back by `next_expired`.
-
-        Returns:
-            The timer's name.
         """
         # Rounded up, for the clock is read in whole milliseconds later on.
         var now_ms = (monotonic_ns() + 999_999) // 1_000_000
@@ -127,34 +119,26 @@ struct Reactor(Movable):
         return self._wheel.insert(now_ms + delay, token)
 
     def cancel_timer(mut self, id: TimerId) -> Bool:
-        """Stops a timer.
+        """Stops a timer, and gives False if it has expired or was cancelled
+        before.
 
         Args:
             id: Its name.
-
-        Returns:
-            False if it has expired or was cancelled before.
         """
         return self._wheel.cancel(id)
 
     def timer_count(self) -> Int:
-        """Counts the timers that wait.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the timers that wait."""
         return len(self._wheel)
 
     def poll(mut self, timeout_ms: Int = -1) raises OsError -> Int:
-        """Waits until a descriptor is ready, a timer expires or `wake` is called.
+        """Waits until a descriptor is ready, a timer expires or `wake` is
+        called, and gives how many events there are for `event`.
 
         It may also return with nothing at all; call it again.
 
         Args:
             timeout_ms: Longest wait; 0 does not wait, -1 has no end.
-
-        Returns:
-            How many events there are for `event`.
 
         Raises:
             OsError: If the kernel refuses.
@@ -175,18 +159,12 @@ struct Reactor(Movable):
 
         Args:
             index: At least 0 and less than what `poll` answered.
-
-        Returns:
-            The event.
         """
         return self._events.at(index)
 
     def next_expired(mut self) -> Optional[UInt64]:
-        """Takes one timer that had expired at the last `poll`, earliest first.
-
-        Returns:
-            The timer's token, or None if no more timers have expired.
-        """
+        """Takes the token of one timer that had expired at the last `poll`,
+        earliest first; None if no more have."""
         return self._wheel.next_expired(self._now_ms)
 
     def _wait_ms(self, timeout_ms: Int) -> Int:

@@ -140,19 +140,12 @@ struct Scheduler(Movable):
         self._shared.outcome.lock()[].wake_all()
 
     def ended_fd(self) -> Int32:
-        """Lends a descriptor that becomes readable when a worker ends.
-
-        Returns:
-            A descriptor, good while the scheduler lives.
-        """
+        """Lends a descriptor that becomes readable when a worker ends; good
+        while the scheduler lives."""
         return self._shared.ended.fd()
 
     def running_count(self) -> Int:
-        """Counts the workers that have not ended.
-
-        Returns:
-            How many.
-        """
+        """Counts the workers that have not ended."""
         _ = self._shared.ended.drain()
         return self._shared.outcome.lock()[].running_count
 

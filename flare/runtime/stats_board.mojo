@@ -80,23 +80,13 @@ struct SharedStats(Movable):
         self._counters.store(row * _ROW_LEN + stat, value)
 
     def get(self, row: Int, stat: Int) -> Int:
-        """Reads a figure.
-
-        Args:
-            row: A worker, or that and `BANK_LEN`.
-            stat: A `STAT_` constant.
-
-        Returns:
-            The figure.
-        """
+        """Reads a figure."""
         return self._counters.load(row * _ROW_LEN + stat)
 
     def add(self, row: Int, stat: Int, amount: Int):
         """Adds to a figure.
 
         Args:
-            row: A worker, or that and `BANK_LEN`.
-            stat: A `STAT_` constant.
             amount: What to add.
         """
         self._counters.add(row * _ROW_LEN + stat, amount)
@@ -117,13 +107,10 @@ struct SharedStats(Movable):
         self.add(row, STAT_BASE_CONNECTIONS, connections)
 
     def worker(self, worker: Int) -> WorkerStats:
-        """Reads the figures of one worker.
+        """Reads the figures of one worker, with those of its former processes.
 
         Args:
             worker: Less than `WORKER_COUNT_MAX`.
-
-        Returns:
-            Its figures, with those of its former processes.
         """
         var first = self._row(worker)
         var second = self._row(worker + BANK_LEN)
@@ -146,11 +133,7 @@ struct SharedStats(Movable):
         )
 
     def total(self) -> WorkerStats:
-        """Sums over all workers.
-
-        Returns:
-            The sums.
-        """
+        """Counts over all workers."""
         var sum = WorkerStats(0, 0, 0, 0, 0)
         for index in range(WORKER_COUNT_MAX):
             var row = self.worker(index)

@@ -88,22 +88,15 @@ struct TimerWheel(Movable, Sized):
         return
 
     def __len__(self) -> Int:
-        """Counts the timers that wait.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the timers that wait."""
         return self._count
 
     def insert(mut self, deadline_ms: Int, token: UInt64) -> TimerId:
-        """Starts a timer.
+        """Starts a timer, and gives its name.
 
         Args:
             deadline_ms: When it expires; what is past expires at once.
             token: What to hand back.
-
-        Returns:
-            The timer's name.
         """
         var index = self._free
         if index == _NONE:
@@ -121,13 +114,11 @@ struct TimerWheel(Movable, Sized):
         return TimerId(index, generation)
 
     def cancel(mut self, id: TimerId) -> Bool:
-        """Stops a timer.
+        """Stops a timer, and gives False if it has expired or was cancelled
+        before.
 
         Args:
             id: Its name.
-
-        Returns:
-            False if it has expired or was cancelled before.
         """
         if id._index < 0 or Int(id._index) >= len(self._timers):
             return False
@@ -139,13 +130,11 @@ struct TimerWheel(Movable, Sized):
         return True
 
     def next_expired(mut self, now_ms: Int) -> Optional[UInt64]:
-        """Takes one timer whose deadline has passed, earliest first.
+        """Takes the token of one timer whose deadline has passed, earliest
+        first; None if no more have expired.
 
         Args:
             now_ms: The time now.
-
-        Returns:
-            The timer's token, or None if no more timers have expired.
         """
         while True:
             var current = self._now_ms & (_SLOT_COUNT - 1)
@@ -177,14 +166,11 @@ struct TimerWheel(Movable, Sized):
         self._round_left = self._count
 
     def next_of_round(mut self, now_ms: Int) -> Optional[UInt64]:
-        """Takes one timer whose deadline has passed, earliest first, as long as
-        the round allows more.
+        """Takes the token of one timer whose deadline has passed, earliest
+        first, as long as the round allows more; None if it is over.
 
         Args:
             now_ms: The time now.
-
-        Returns:
-            The timer's token, or None if the round is over.
         """
         if self._round_left <= 0:
             return None
@@ -192,12 +178,8 @@ struct TimerWheel(Movable, Sized):
         return self.next_expired(now_ms)
 
     def next_deadline_ms(self) -> Optional[Int]:
-        """Tells when to look again.
-
-        Returns:
-            A time at or before the earliest deadline, or None if no timer
-            waits.
-        """
+        """Tells when to look again: at or before the earliest deadline; None if
+        no timer waits."""
         if self._count == 0:
             return None
         if self._slots.at(self._now_ms & (_SLOT_COUNT - 1)) != _NONE:

@@ -14,15 +14,11 @@ comptime _VERSION_1 = "/sys/fs/cgroup/cpu"
 
 
 def default_worker_count() -> Int:
-    """Counts the CPUs that this process may use.
+    """Counts the CPUs that this process may use: 1 to `WORKER_COUNT_MAX`.
 
     It is the number of CPUs in the affinity mask (`taskset`, cpusets), or the
     CPU quota of the control group (containers) if that is less. A quota of
-    one and a half CPUs counts as two.
-
-    Returns:
-        1 to `WORKER_COUNT_MAX`.
-    """
+    one and a half CPUs counts as two."""
     var count: Int
     try:
         count = len(usable_cpus())

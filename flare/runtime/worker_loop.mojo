@@ -52,11 +52,7 @@ trait LoopTask(Deinitable, Movable):
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
         """Goes on, since its time is over; there is none until it sets another,
-        and by default it sets none.
-
-        Args:
-            task: The task.
-        """
+        and by default it sets none."""
         return
 
 
@@ -170,16 +166,13 @@ struct WorkerLoop(Movable):
         self._locals.clear()
 
     def add[T: LoopTask](mut self, task: ArcPointer[T]) -> UInt64:
-        """Takes a task.
+        """Takes a task, and gives the token that it is known by.
 
         Parameters:
             T: Its type.
 
         Args:
             task: The task; held until `remove`.
-
-        Returns:
-            The token that it is known by.
         """
         if len(self._free) == 0:
             self._free.append(len(self._slots))
@@ -293,40 +286,26 @@ struct WorkerLoop(Movable):
             slot.timer = self._wheel.insert(deadline_ms, token)
 
     def has_deadline(self, token: UInt64) -> Bool:
-        """Tells whether a task has a time.
+        """Tells whether a task has a time, and was not removed.
 
         Args:
             token: The task's.
-
-        Returns:
-            False for never, or if it was removed.
         """
         var index = self._find(token)
         return index >= 0 and self._slots.at(index).deadline_ms != NEVER
 
     def was_used(self) -> Bool:
-        """Tells whether there has been any task.
-
-        Returns:
-            False until the first one is added.
-        """
+        """Tells whether there has been any task."""
         return len(self._slots) > 0
 
     def next_deadline_ms(self) -> Int:
-        """Tells when `run_expired` has something to do.
-
-        Returns:
-            A time at or before that; `NEVER` if no task has one.
-        """
+        """Tells when `run_expired` has something to do, at or before that;
+        `NEVER` if no task has a time."""
         var next = self._wheel.next_deadline_ms()
         return next.held() if next else NEVER
 
     def timer_count(self) -> Int:
-        """Counts the tasks that have a time.
-
-        Returns:
-            At least so many.
-        """
+        """Counts the tasks that have a time, at least."""
         return len(self._wheel)
 
     def _begin_round(mut self):
@@ -360,16 +339,13 @@ struct WorkerLoop(Movable):
     def unsafe_local[
         T: Movable & Deinitable
     ](self, key: Int) -> Optional[ArcPointer[T]]:
-        """Finds what `keep_local` has kept.
+        """Finds what `keep_local` has kept; nothing if nothing is.
 
         Parameters:
             T: Its type: the one that it was kept with.
 
         Args:
             key: Whose it is.
-
-        Returns:
-            What is kept; nothing if nothing is.
         """
         for index in range(len(self._locals)):
             if self._locals.at(index).key == key:
@@ -381,9 +357,6 @@ struct WorkerLoop(Movable):
         T: Movable & Deinitable
     ](mut self, key: Int, value: ArcPointer[T]):
         """Keeps something for this worker alone, such as connections.
-
-        Parameters:
-            T: Its type.
 
         Args:
             key: Whose it is, such as the address of what all workers share.

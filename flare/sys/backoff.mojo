@@ -11,13 +11,10 @@ struct Backoff(ImplicitlyCopyable):
     """Longest wait of all, in milliseconds."""
 
     def longest_ms(self, attempt: Int) -> Int:
-        """Computes how long a wait may be.
+        """Tells how many milliseconds a wait may last.
 
         Args:
             attempt: How many attempts have failed, from 1.
-
-        Returns:
-            Milliseconds.
         """
         var longest = min(self.first_ms, self.max_ms)
         for _ in range(1, attempt):
@@ -28,29 +25,18 @@ struct Backoff(ImplicitlyCopyable):
         return max(longest, 0)
 
     def wait_ms(self, attempt: Int, random: UInt64) -> Int:
-        """Computes a wait: between half of the longest and all of it.
+        """Gives a wait in milliseconds: between half of the longest and all of
+        it.
 
         Clients that lost one server do not come back all at once.
 
         Args:
-            attempt: How many attempts have failed, from 1.
             random: Random bits.
-
-        Returns:
-            Milliseconds.
         """
         var longest = self.longest_ms(attempt)
         return longest - Int(random % UInt64(longest // 2 + 1))
 
     def spread_ms(self, attempt: Int, random: UInt64) -> Int:
-        """Computes a wait: any up to the longest, so that many clients are
-        spread over all of it.
-
-        Args:
-            attempt: How many attempts have failed, from 1.
-            random: Random bits.
-
-        Returns:
-            Milliseconds.
-        """
+        """Gives a wait in milliseconds: any up to the longest, so that many
+        clients are spread over all of it."""
         return Int(random % UInt64(self.longest_ms(attempt) + 1))

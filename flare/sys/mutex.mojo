@@ -94,13 +94,11 @@ struct Mutex[T: Movable & Deinitable](ImplicitlyCopyable):
         )
 
     def lock[o: ImmOrigin](ref[o] self) -> MutexGuard[Self.T, o]:
-        """Waits until no other thread has the lock, and takes it.
+        """Waits until no other thread has the lock, takes it, and gives the way
+        to the value, which gives the lock away when it goes.
 
         Parameters:
             o: The mutex's origin, which the guard keeps alive.
-
-        Returns:
-            The way to the value; it gives the lock away when it goes.
         """
         # SAFETY: the guard names the origin of this mutex, which owns the cell.
         return MutexGuard[Self.T, o](
@@ -112,14 +110,11 @@ struct Mutex[T: Movable & Deinitable](ImplicitlyCopyable):
     def unsafe_unlocked[
         o: ImmOrigin
     ](ref[o] self) -> ref[o.unsafe_mut_cast[True]()] Self.T:
-        """Reaches the value without the lock. The caller knows that no other
+        """Lends the value without the lock. The caller knows that no other
         thread changes what it reads, nor reads what it changes.
 
         Parameters:
             o: The mutex's origin.
-
-        Returns:
-            The value.
         """
         return (
             Pointer(to=self._cell[].value)
@@ -128,11 +123,7 @@ struct Mutex[T: Movable & Deinitable](ImplicitlyCopyable):
         )
 
     def snapshot(self) -> Self.T where conforms_to(Self.T, Copyable):
-        """Copies the value under the lock.
-
-        Returns:
-            The value as it is now.
-        """
+        """Copies the value under the lock, as it is now."""
         var guard = self.lock()
         return guard[].copy()
 
@@ -173,13 +164,10 @@ struct MutexGuard[T: Movable & Deinitable, o: ImmOrigin](Movable):
     def __getitem__[
         g: ImmOrigin
     ](ref[g] self) -> ref[g.unsafe_mut_cast[True]()] Self.T:
-        """Reaches the value.
+        """Lends the value, to read and to change.
 
         Parameters:
             g: The guard's origin, which keeps the lock while the value is used.
-
-        Returns:
-            The value, to read and to change.
         """
         # SAFETY: nobody else reaches the value while the lock is held, and the
         # reference keeps the guard, which keeps the value, alive.
@@ -225,14 +213,11 @@ struct Condvar(ImplicitlyCopyable):
         debug_assert(result == 0, "pthread_cond_wait gives ", result)
 
     def wait_for(self, mut guard: MutexGuard, timeout_ms: Int) -> Bool:
-        """Gives the lock away until somebody calls; has it again at the end.
+        """Gives the lock away until somebody calls, and gives False if the time
+        is over; has it again at the end.
 
         Args:
-            guard: The lock.
             timeout_ms: Longest wait.
-
-        Returns:
-            False if the time is over.
         """
         var now_ns = realtime_ns() if IS_MACOS else monotonic_ns()
         var end_ns = now_ns + timeout_ms * 1_000_000

@@ -131,9 +131,5 @@ struct KeyedHasher(Defaultable, Hasher, Keyed, Movable):
             self._state.update_word(words[index])
 
     def finish(self) -> UInt64:
-        """Computes the hash.
-
-        Returns:
-            The hash of all that was taken.
-        """
+        """Gives the hash of all that was taken."""
         return self._state.finish()

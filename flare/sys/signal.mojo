@@ -471,9 +471,5 @@ def _kill(process_id: Int, signal: Int) -> Int32:
 
 
 def process_id() -> Int:
-    """Reads the number of this process.
-
-    Returns:
-        The process id.
-    """
+    """Reads the number of this process."""
     return Int(external_call["getpid", Int32]())

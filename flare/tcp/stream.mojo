@@ -57,7 +57,8 @@ struct TcpStream(Readable, SocketStream, Writable):
     def connect(
         host: StringSpan, port: UInt16, timeout_ms: Int = CONNECT_TIMEOUT_MS
     ) raises NetworkError -> Self:
-        """Connects to a host, over whichever of its addresses answers first.
+        """Connects to a host, over whichever of its addresses answers first,
+        and gives the connection.
 
         Source: RFC 8305 (Happy Eyeballs): attempts start 250 ms apart, IPv6
         and IPv4 in turn, and the first success ends the others. The system's
@@ -68,9 +69,6 @@ struct TcpStream(Readable, SocketStream, Writable):
             port: The port.
             timeout_ms: How long all of it may take together, the lookup
                 included; negative (`NO_TIMEOUT_MS`) for as long as it takes.
-
-        Returns:
-            The connection.
 
         Raises:
             NetworkError: If the name has no address, or none answers.
@@ -98,9 +96,6 @@ struct TcpStream(Readable, SocketStream, Writable):
             address: The other side.
             timeout_ms: How long it may take; negative for as long as it takes.
 
-        Returns:
-            The connection.
-
         Raises:
             NetworkError: If it does not answer; it names the address.
         """
@@ -124,14 +119,11 @@ struct TcpStream(Readable, SocketStream, Writable):
     def read(
         mut self, start: MutPointer[UInt8, _], count: Int
     ) raises NetworkError -> Int:
-        """Reads as `read` does, to a place in memory.
+        """Reads as the other `read` does, to a place in memory.
 
         Args:
             start: Where to.
             count: Room in bytes; a count below 1 reads nothing.
-
-        Returns:
-            How many octets; 0 when the peer has ended its direction.
 
         Raises:
             NetworkError: If the connection fails or the time is over.
@@ -156,9 +148,6 @@ struct TcpStream(Readable, SocketStream, Writable):
     def nodelay(self) raises NetworkError -> Bool:
         """Tells whether small writes are sent at once.
 
-        Returns:
-            True if so.
-
         Raises:
             NetworkError: If the connection is closed.
         """
@@ -178,27 +167,17 @@ struct TcpStream(Readable, SocketStream, Writable):
     def keepalive(self) raises NetworkError -> Bool:
         """Tells whether a silent peer is probed.
 
-        Returns:
-            True if so.
-
         Raises:
             NetworkError: If the connection is closed.
         """
         return self._socket.raw.option(SocketOption.KEEP_ALIVE) != 0
 
     def peer_addr(self) -> SocketAddr:
-        """Gives the address of the other side.
-
-        Returns:
-            The address that answered.
-        """
+        """Gives the address of the other side, the one that answered."""
         return self._peer
 
     def local_addr(self) raises NetworkError -> SocketAddr:
         """Reads the address of the own side.
-
-        Returns:
-            The address.
 
         Raises:
             NetworkError: If the connection is closed.
@@ -206,11 +185,7 @@ struct TcpStream(Readable, SocketStream, Writable):
         return self._socket.raw.local_addr()
 
     def take_socket(deinit self) -> RawSocket:
-        """Takes the socket out, for a reactor.
-
-        Returns:
-            The socket.
-        """
+        """Takes the socket out, for a reactor."""
         return self._socket^.take_raw()
 
 
@@ -267,15 +242,12 @@ struct TcpListener(Movable):
 
     @staticmethod
     def bind(address: SocketAddr) raises NetworkError -> Self:
-        """Listens at an address.
+        """Listens at an address, and gives the listener.
 
         Connections of a former run in TIME_WAIT do not stand in the way.
 
         Args:
             address: Where; port 0 lets the kernel choose one.
-
-        Returns:
-            The listener.
 
         Raises:
             NetworkError: If the address cannot be had, such as `AddressInUse`.
@@ -291,9 +263,6 @@ struct TcpListener(Movable):
             timeout_ms: How long to wait; for ever by default, since no client
                 has to come.
 
-        Returns:
-            The connection.
-
         Raises:
             NetworkError: If the time is over (`Timeout`), the process has no
                 more descriptors (`TooManyOpenFiles`; the connection waits on),
@@ -304,10 +273,7 @@ struct TcpListener(Movable):
         return TcpStream(accepted^.take_socket(), peer)
 
     def local_addr(self) raises NetworkError -> SocketAddr:
-        """Reads the address.
-
-        Returns:
-            The address, with the port that the kernel chose.
+        """Reads the address, with the port that the kernel chose.
 
         Raises:
             NetworkError: If the listener is closed.
@@ -319,9 +285,6 @@ struct TcpListener(Movable):
         self._socket.raw.close()
 
     def fd(self) -> Int32:
-        """Lends the descriptor, which is non-blocking, for a reactor.
-
-        Returns:
-            The number, good while this listener lives; -1 if closed.
-        """
+        """Lends the descriptor, which is non-blocking, for a reactor; good
+        while this listener lives; -1 if closed."""
         return self._socket.raw.fd()

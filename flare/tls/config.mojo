@@ -232,14 +232,11 @@ struct TlsIdentity(Copyable, Equatable, Movable):
 
     @staticmethod
     def from_pem(certificate: String, key: String) -> Self:
-        """Takes the texts.
+        """Takes the texts of an identity.
 
         Args:
             certificate: The chain in PEM form.
             key: The key in PEM form.
-
-        Returns:
-            The identity.
         """
         var identity = Self()
         identity.certificate = PemSource(text=certificate)
@@ -247,11 +244,7 @@ struct TlsIdentity(Copyable, Equatable, Movable):
         return identity^
 
     def is_given(self) -> Bool:
-        """Tells whether there is a certificate or a key.
-
-        Returns:
-            False for an identity of nothing.
-        """
+        """Tells whether there is a certificate or a key."""
         return self.certificate.is_given() or self.key.is_given()
 
 
@@ -346,13 +339,10 @@ struct KeyLog(Copyable, Defaultable, Equatable, Movable):
         self = Self(String(path))
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares the paths.
+        """Tells whether both write to one file, or nowhere.
 
         Args:
             other: Another one.
-
-        Returns:
-            True if both write to one file, or nowhere.
         """
         return self._path == other._path
 
@@ -398,9 +388,5 @@ struct TlsVersion(Equatable, ImplicitlyCopyable):
     """RFC 8446."""
 
     def __init__(out self, number: Int):
-        """Makes a version; programs use the constants.
-
-        Args:
-            number: Its number on the wire.
-        """
+        """Makes a version; programs use the constants."""
         self.number = max(number, TLS_1_2_NUMBER)

@@ -79,15 +79,13 @@ struct TlsClientContext(ImplicitlyCopyable):
         return
 
     def session(self, host: StringSpan) raises TlsError -> TlsSession:
-        """Begins a session; `TlsSession.advance` gives its first message.
+        """Begins a session, and gives it; `TlsSession.advance` gives its first
+        message.
 
         Args:
             host: The server's name, or its IP address without brackets. A
                 name is sent to the server (SNI); both are looked for in its
                 certificate.
-
-        Returns:
-            The session.
 
         Raises:
             TlsError: If the host is neither a name nor an address.
@@ -204,10 +202,8 @@ struct TlsServerContext(Copyable, Movable):
         return
 
     def session(self) raises TlsError -> TlsSession:
-        """Begins a session with a client.
-
-        Returns:
-            The session, which waits for the client's first message.
+        """Begins a session with a client, and gives it; it waits for the
+        client's first message.
 
         Raises:
             TlsError: If memory is short.
@@ -530,14 +526,8 @@ struct TlsSessionCache(ImplicitlyCopyable):
             tickets.by_peer[peer] = ticket^
 
     def take(self, peer: String) -> List[UInt8]:
-        """Takes a ticket out: each is used once (RFC 8446 appendix C.4).
-
-        Args:
-            peer: The server: host and port.
-
-        Returns:
-            The ticket; empty if there is none.
-        """
+        """Takes a ticket out, as each is used once (RFC 8446 appendix C.4);
+        empty if there is none."""
         ref tickets = self._tickets[]
         with BlockingScopedLock(tickets.lock):
             return tickets.by_peer.pop(peer, [])

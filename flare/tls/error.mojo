@@ -28,20 +28,16 @@ struct TlsErrorKind(Equatable, ImplicitlyCopyable, Writable):
         """Makes a kind.
 
         Args:
-            name: The kind's name.
             advice: What to do about it.
         """
         self.name = name
         self.advice = advice
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares two kinds.
+        """Tells whether two kinds are the same.
 
         Args:
             other: A kind.
-
-        Returns:
-            True if they are the same.
         """
         return self.name == other.name
 
@@ -197,9 +193,7 @@ struct TlsError(Copyable, Movable, Writable):
         """Makes an error.
 
         Args:
-            kind: What went wrong.
             peer: With whom; empty before there is a peer.
-            found: What was found, in words.
         """
         self.kind = kind
         self.peer = peer^
@@ -231,11 +225,8 @@ struct TlsError(Copyable, Movable, Writable):
         return
 
     def is_untrusted(self) -> Bool:
-        """Tells whether nobody who is trusted vouches for the certificate.
-
-        Returns:
-            True for `SelfSigned`, `UnknownIssuer` and `IncompleteChain`.
-        """
+        """Tells whether nobody who is trusted vouches for the certificate: it
+        is `SelfSigned`, `UnknownIssuer` or `IncompleteChain`."""
         return (
             self.kind == SelfSigned
             or self.kind == UnknownIssuer

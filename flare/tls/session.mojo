@@ -118,9 +118,7 @@ struct TlsSession(Movable):
         """Makes a server's session; programs call `TlsServerContext.session`.
 
         Args:
-            ssl: The session, before its handshake.
             choices: What answers in its handshake.
-            explainer: Tells why it failed, if it does.
         """
         self = Self(ssl^, "the client", List[UInt8](), True, explainer)
         self._choices = choices
@@ -133,14 +131,11 @@ struct TlsSession(Movable):
     def advance(
         mut self, mut input: Buffer, mut output: Buffer
     ) raises TlsError -> Bool:
-        """Goes on with the handshake.
+        """Goes on with the handshake, and gives True once it is complete.
 
         Args:
             input: What the peer has sent; what is used is consumed.
             output: Gets what is to be sent to the peer.
-
-        Returns:
-            True once the handshake is complete.
 
         Raises:
             TlsError: If it has failed. Send the output all the same.
@@ -171,18 +166,15 @@ struct TlsSession(Movable):
         mut output: Buffer,
         room: MutSpan[UInt8, _],
     ) raises TlsError -> Int:
-        """Decrypts; goes on with the handshake if it is not complete.
+        """Decrypts, and gives how many octets; 0 if more must arrive first, or
+        if `is_peer_done`. Goes on with the handshake if it is not complete.
 
         All of the input is used up unless the room is full. Room for 16 KiB
         and more takes whole records, which costs least.
 
         Args:
-            input: What the peer has sent; what is used is consumed.
             output: Gets what is to be sent to the peer, mostly nothing.
             room: Where the plaintext goes; not empty.
-
-        Returns:
-            How many octets; 0 if more must arrive first, or if `is_peer_done`.
 
         Raises:
             TlsError: If the session is broken; what was read before is good.
@@ -218,7 +210,6 @@ struct TlsSession(Movable):
 
         Args:
             octets: The plaintext.
-            output: Gets what is to be sent to the peer.
 
         Raises:
             TlsError: If the handshake is not complete, the session is closed
@@ -241,11 +232,7 @@ struct TlsSession(Movable):
             self._check_failure()
 
     def close(mut self, mut output: Buffer):
-        """Tells the peer that nothing follows; a second call does nothing.
-
-        Args:
-            output: Gets what is to be sent to the peer.
-        """
+        """Tells the peer that nothing follows; a second call does nothing."""
         if self.is_established() and not self._is_closed and not self._failure:
             self._ssl.close()
             self._drain(output)
@@ -339,129 +326,86 @@ struct TlsSession(Movable):
         )
 
     def is_established(self) -> Bool:
-        """Tells whether the handshake is complete.
-
-        Returns:
-            True once plaintext can be written.
-        """
+        """Tells whether the handshake is complete, so that plaintext can be
+        written."""
         return self._phase.is_established()
 
     def is_peer_done(self) -> Bool:
-        """Tells whether the peer has said that nothing follows.
-
-        Returns:
-            True after its close_notify.
-        """
+        """Tells whether the peer has said, by close_notify, that nothing
+        follows."""
         return self._phase == SessionPhase.PEER_DONE
 
     def is_broken(self) -> Bool:
-        """Tells whether a record or an alert has ended the session at once.
+        """Tells whether a record or an alert has ended the session at once,
+        though the last `read` may have given octets.
 
-        Source: RFC 8446 section 6.2; the connection is to be closed.
-
-        Returns:
-            True from then on, though the last `read` may have given octets.
-        """
+        Source: RFC 8446 section 6.2; the connection is to be closed."""
         return self._failure.__bool__()
 
     def tells_why(self) -> Bool:
-        """Tells whether the peer learns from an alert what ended the session.
-
-        Returns:
-            False if it was the peer's own alert, so that nobody waits for
-            octets any more.
+        """Tells whether the peer learns from an alert what ended the session:
+        not if it was the peer's own, so that nobody waits for octets any more.
         """
         return self._has_alert
 
     def held_len(self) -> Int:
-        """Counts the plaintext that is decrypted and was not read yet.
-
-        Returns:
-            Bytes; 0 unless the room of the last read was full.
-        """
+        """Counts the bytes of plaintext that are decrypted and were not read
+        yet; 0 unless the room of the last read was full."""
         return self._ssl.held_len()
 
     def version(self) -> String:
-        """Names the version that is spoken.
-
-        Returns:
-            "TLSv1.2" or "TLSv1.3".
-        """
+        """Names the version that is spoken: "TLSv1.2" or "TLSv1.3"."""
         return self._ssl.version()
 
     def cipher(self) -> String:
-        """Names the cipher suite.
-
-        Returns:
-            Such as "TLS_AES_128_GCM_SHA256"; empty before it is agreed.
-        """
+        """Names the cipher suite, such as "TLS_AES_128_GCM_SHA256"; empty
+        before it is agreed."""
         return self._ssl.suite()
 
     def alpn(self) -> String:
-        """Names the application protocol that was agreed on.
-
-        Returns:
-            Such as "h2"; empty for none.
-        """
+        """Names the application protocol that was agreed on, such as "h2";
+        empty for none."""
         return self._ssl.protocol()
 
     def server_name(self) -> String:
-        """Reads the host's name that the client has asked for.
-
-        Returns:
-            The name as it was sent: any text; empty for none.
-        """
+        """Reads the host's name that the client has asked for, as it was sent:
+        any text; empty for none."""
         return self._ssl.server_name()
 
     def peer_certificate(self) -> Optional[HeldCertificate]:
-        """Keeps the certificate that the peer has shown.
-
-        Returns:
-            The certificate; nothing if there was none.
-        """
+        """Gives the certificate that the peer has shown, to keep; nothing if
+        there was none."""
         return peer_certificate(self._ssl)
 
     def peer_subject(self) -> String:
-        """Reads whose certificate the peer has shown.
-
-        Returns:
-            The subject in the form of RFC 2253, such as "CN=a,O=b"; empty if
-            there was none. On a server it was verified.
-        """
+        """Reads whose certificate the peer has shown, in the form of RFC 2253,
+        such as "CN=a,O=b"; empty if there was none. On a server it was
+        verified."""
         return peer_subject(self._ssl)
 
     def is_resumed(self) -> Bool:
-        """Tells whether the session went on from an earlier one.
-
-        Returns:
-            True if it did.
-        """
+        """Tells whether the session went on from an earlier one."""
         return self._ssl.is_resumed()
 
     def ticket(self) -> List[UInt8]:
-        """Packs what a later session with the same server can go on from.
+        """Gives the ticket, packed, from which a later session with the same
+        server can go on; empty if there is none.
 
         A server of TLS 1.3 sends it after the handshake, so read first. Keep
-        it as secret as a key.
-
-        Returns:
-            The ticket; empty if there is none.
-        """
+        it as secret as a key."""
         if not self.is_established() or self._failure:
             return []
         return take_ticket(self._ssl)
 
     def resume(mut self, ticket: Span[UInt8, _]) -> Bool:
-        """Goes on from an earlier session, if the server still knows it.
+        """Goes on from an earlier session, if the server still knows it; gives
+        False if that is none: the handshake then is a full one.
 
         The certificate is not verified again, so the ticket must come from a
         session with the same host and the same configuration.
 
         Args:
             ticket: What its `ticket` gave.
-
-        Returns:
-            False if that is none; the handshake then is a full one.
         """
         if self.is_established() or len(ticket) == 0:
             return False

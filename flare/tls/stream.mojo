@@ -249,7 +249,8 @@ struct TlsStream(Readable, Writable):
         config: TlsConfig = TlsConfig(),
         timeout_ms: Int = CONNECT_TIMEOUT_MS,
     ) raises TlsError -> Self:
-        """Connects to a server that speaks TLS, and verifies it.
+        """Connects to a server that speaks TLS, verifies it, and gives the
+        connection, ready to be written to.
 
         A configuration is read anew for each call; make a `TlsClientContext`
         for several connections.
@@ -261,9 +262,6 @@ struct TlsStream(Readable, Writable):
             config: What to trust, show and offer.
             timeout_ms: How long name lookup, connecting and handshake may take
                 together; negative for as long as it takes.
-
-        Returns:
-            The connection, ready to be written to.
 
         Raises:
             TlsError: If there is no connection, or the server is not trusted.
@@ -281,15 +279,8 @@ struct TlsStream(Readable, Writable):
 
         Args:
             host: A host name, or an address without brackets.
-            port: The port.
             context: What to trust, show and offer; it keeps the tickets.
             timeout_ms: How long all of it may take together.
-
-        Returns:
-            The connection, ready to be written to.
-
-        Raises:
-            TlsError: If there is no connection, or the server is not trusted.
         """
         var deadline = Deadline(timeout_ms)
         # A bad host is refused before a resolver sees it.
@@ -312,16 +303,14 @@ struct TlsStream(Readable, Writable):
         context: TlsClientContext,
         timeout_ms: Int = CONNECT_TIMEOUT_MS,
     ) raises TlsError -> Self:
-        """Speaks TLS as a client over a connection that is there already.
+        """Speaks TLS as a client over a connection that is there already, and
+        gives it, ready to be written to.
 
         Args:
             tcp: The connection, such as one through a proxy.
             host: The server's name or address, for its certificate.
             context: What to trust, show and offer.
             timeout_ms: How long the handshake may take.
-
-        Returns:
-            The connection, ready to be written to.
 
         Raises:
             TlsError: If the handshake fails.
@@ -335,15 +324,13 @@ struct TlsStream(Readable, Writable):
     def accept(
         var tcp: TcpStream, context: TlsServerContext
     ) raises TlsError -> Self:
-        """Speaks TLS as a server over a connection that was accepted.
+        """Speaks TLS as a server over a connection that was accepted, and gives
+        it, ready to be read from.
 
         Args:
             tcp: The connection.
             context: Certificates and rules; its configuration also says how
                 long the handshake may take.
-
-        Returns:
-            The connection, ready to be read from.
 
         Raises:
             TlsError: If the handshake fails.
@@ -354,13 +341,8 @@ struct TlsStream(Readable, Writable):
         return Self(transport^)
 
     def read(mut self, room: MutSpan[UInt8, _]) raises TlsError -> Int:
-        """Reads what is there, waiting for the first octet.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            How many octets; 0 when the peer has said that nothing follows.
+        """Reads what is there, waiting for the first octet, and gives how many
+        octets; 0 when the peer has said that nothing follows.
 
         Raises:
             TlsError: If the connection fails or the time is over
@@ -381,14 +363,8 @@ struct TlsStream(Readable, Writable):
             has_received = True
 
     def read_now(mut self, room: MutSpan[UInt8, _]) raises TlsError -> Int:
-        """Reads what is there, without waiting.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            How many octets; 0 when the peer has said that nothing follows, and
-            -1 if nothing is there.
+        """Reads what is there, without waiting, and gives how many octets; 0
+        when the peer has said that nothing follows, and -1 if nothing is there.
 
         Raises:
             TlsError: As for `read`.
@@ -407,14 +383,11 @@ struct TlsStream(Readable, Writable):
     def read(
         mut self, start: MutPointer[UInt8, _], count: Int
     ) raises TlsError -> Int:
-        """Reads as `read` does, to a place in memory.
+        """Reads as the other `read` does, to a place in memory.
 
         Args:
             start: Where to.
             count: Room in bytes; a count below 1 reads nothing.
-
-        Returns:
-            How many octets; 0 when the peer has said that nothing follows.
 
         Raises:
             TlsError: As for the other `read`.
@@ -426,13 +399,10 @@ struct TlsStream(Readable, Writable):
         return self.read(Span(unsafe_ptr=start, length=count))
 
     def write(mut self, octets: Span[UInt8, _]) raises TlsError -> Int:
-        """Writes octets, as `write_all` does.
+        """Writes octets, as `write_all` does, and gives how many: all.
 
         Args:
             octets: What to write.
-
-        Returns:
-            How many were taken: all.
 
         Raises:
             TlsError: If the connection fails or the time is over.
@@ -442,9 +412,6 @@ struct TlsStream(Readable, Writable):
 
     def write_all(mut self, octets: Span[UInt8, _]) raises TlsError:
         """Writes all octets; the timeout is for all of them together.
-
-        Args:
-            octets: What to write.
 
         Raises:
             TlsError: If the connection fails or the time is over; some of the
@@ -458,9 +425,6 @@ struct TlsStream(Readable, Writable):
         two calls the descriptor is waited for, and what has come is read; until
         all is taken, and nothing is unsent.
 
-        Args:
-            octets: What to write.
-
         Returns:
             How many were taken, which are not to be given again. The last of
             them may wait to be sent, see `has_unsent`.
@@ -471,11 +435,8 @@ struct TlsStream(Readable, Writable):
         return self._transport.send_now(octets)
 
     def has_unsent(self) -> Bool:
-        """Tells whether octets that were taken wait to be sent.
-
-        Returns:
-            True until a call of `write_now` or `write_all` has sent them.
-        """
+        """Tells whether octets that were taken wait to be sent, by a call of
+        `write_now` or `write_all`."""
         return self._transport.has_unsent()
 
     def close(mut self):
@@ -495,11 +456,7 @@ struct TlsStream(Readable, Writable):
             )
 
     def is_open(self) -> Bool:
-        """Tells whether the connection has not been closed on this side.
-
-        Returns:
-            False after `close`.
-        """
+        """Tells whether `close` has not been called on this side."""
         return self._transport.tcp.is_open()
 
     def set_read_timeout(mut self, timeout_ms: Int):
@@ -522,34 +479,20 @@ struct TlsStream(Readable, Writable):
     def session(
         ref self,
     ) -> ref[self._transport.channel.pump.session] TlsSession:
-        """Lends the session: version, cipher, protocol, peer, resumption.
-
-        Returns:
-            The session.
-        """
+        """Lends the session: version, cipher, protocol, peer, resumption."""
         return self._transport.channel.pump.session
 
     def alpn(self) -> String:
-        """Names the application protocol that was agreed on.
-
-        Returns:
-            Such as "h2"; empty for none.
-        """
+        """Names the application protocol that was agreed on, such as "h2";
+        empty for none."""
         return self._transport.channel.pump.session.alpn()
 
     def peer_addr(self) -> SocketAddr:
-        """Gives the address of the other side.
-
-        Returns:
-            The address that answered.
-        """
+        """Gives the address of the other side, the one that answered."""
         return self._transport.tcp.peer_addr()
 
     def local_addr(self) raises TlsError -> SocketAddr:
         """Reads the address of the own side.
-
-        Returns:
-            The address.
 
         Raises:
             TlsError: If the connection is closed.
@@ -557,9 +500,6 @@ struct TlsStream(Readable, Writable):
         return self._transport.tcp.local_addr()
 
     def fd(self) -> Int32:
-        """Lends the descriptor, which is non-blocking, for a reactor.
-
-        Returns:
-            The number, good while this stream lives; -1 if closed.
-        """
+        """Lends the descriptor, which is non-blocking, for a reactor; good
+        while this stream lives; -1 if closed."""
         return self._transport.tcp.fd()

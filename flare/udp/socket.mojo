@@ -57,14 +57,11 @@ struct UdpSocket(SocketOwner):
 
     @staticmethod
     def bind(address: SocketAddr) raises NetworkError -> Self:
-        """Makes a socket that receives at an address.
+        """Gives a socket that receives at an address.
 
         Args:
             address: Where; port 0 lets the kernel choose one, and the ip
                 decides between IPv4 and IPv6.
-
-        Returns:
-            The socket.
 
         Raises:
             NetworkError: If the address cannot be had, such as `AddressInUse`.
@@ -76,14 +73,11 @@ struct UdpSocket(SocketOwner):
 
     @staticmethod
     def connect(peer: SocketAddr) raises NetworkError -> Self:
-        """Makes a socket that speaks to one peer and hears nobody else.
+        """Gives a socket that speaks to one peer and hears nobody else.
 
         Args:
             peer: The other side. It need not be there: only a later call can
                 notice, as `ConnectionRefused`.
-
-        Returns:
-            The socket.
 
         Raises:
             NetworkError: If there is no route to the address.
@@ -110,14 +104,11 @@ struct UdpSocket(SocketOwner):
     def send_to(
         mut self, octets: Span[UInt8, _], peer: SocketAddr
     ) raises NetworkError -> Int:
-        """Sends one datagram.
+        """Sends one datagram, and gives how many octets: all.
 
         Args:
             octets: Its content; may be empty.
             peer: Where to.
-
-        Returns:
-            How many octets were sent: all.
 
         Raises:
             NetworkError: If it is `DatagramTooLarge` for the network, or the
@@ -138,13 +129,8 @@ struct UdpSocket(SocketOwner):
             self._socket.wait_after(count, "send", POLL_WRITE, deadline)
 
     def send(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
-        """Sends one datagram to the peer of a connected socket.
-
-        Args:
-            octets: Its content; may be empty.
-
-        Returns:
-            How many octets were sent: all.
+        """Sends one datagram to the peer of a connected socket, and gives how
+        many octets: all.
 
         Raises:
             NetworkError: If it is `DatagramTooLarge` for the network, an
@@ -161,13 +147,11 @@ struct UdpSocket(SocketOwner):
     def recv_from(
         mut self, room: MutSpan[UInt8, _]
     ) raises NetworkError -> Datagram:
-        """Takes one datagram, waiting for it.
+        """Takes one datagram, waiting for it, and gives its length and its
+        sender.
 
         Args:
             room: Where to; 65,527 bytes hold any datagram.
-
-        Returns:
-            Its length and its sender.
 
         Raises:
             NetworkError: If the time is over, or the datagram is
@@ -183,13 +167,11 @@ struct UdpSocket(SocketOwner):
                 return datagram
 
     def recv(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
-        """Takes one datagram, waiting for it.
+        """Takes one datagram, waiting for it, and gives how many octets it has;
+        0 is an empty datagram, not an end.
 
         Args:
             room: Where to.
-
-        Returns:
-            How many octets it has; 0 is an empty datagram, not an end.
 
         Raises:
             NetworkError: As `recv_from`; and `ConnectionRefused` if an earlier
@@ -304,10 +286,8 @@ struct UdpSocket(SocketOwner):
         return Pointer(to=socket).unsafe_origin_cast[origin_of(self)]()[]
 
     def local_addr(self) raises NetworkError -> SocketAddr:
-        """Reads the address of the own side.
-
-        Returns:
-            The address, with the port that the kernel chose.
+        """Reads the address of the own side, with the port that the kernel
+        chose.
 
         Raises:
             NetworkError: If the socket is closed.
@@ -316,9 +296,6 @@ struct UdpSocket(SocketOwner):
 
     def peer_addr(self) raises NetworkError -> SocketAddr:
         """Reads the address of the peer.
-
-        Returns:
-            The address.
 
         Raises:
             NetworkError: If the socket is not connected.
@@ -390,9 +367,6 @@ struct MulticastInterface(ImplicitlyCopyable):
 
         Args:
             address: An IPv4 address of the interface.
-
-        Returns:
-            The interface.
         """
         var interface = Self()
         interface.address = address
@@ -404,9 +378,6 @@ struct MulticastInterface(ImplicitlyCopyable):
 
         Args:
             index: The index.
-
-        Returns:
-            The interface.
         """
         var interface = Self()
         interface.index = index

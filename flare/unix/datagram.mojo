@@ -54,15 +54,12 @@ struct UnixDatagram(SocketOwner):
     def bind(
         address: UnixAddr, replace_stale: Bool = False
     ) raises NetworkError -> Self:
-        """Makes a socket that receives at an address.
+        """Gives a socket that receives at an address.
 
         Args:
             address: A path, or `@` and an abstract name.
             replace_stale: True to take over the path of a program that died,
                 as with `UnixListener.bind`.
-
-        Returns:
-            The socket.
 
         Raises:
             NetworkError: If the address cannot be had, such as `AddressInUse`.
@@ -76,10 +73,7 @@ struct UnixDatagram(SocketOwner):
 
     @staticmethod
     def unbound() raises NetworkError -> Self:
-        """Makes a socket that can send, but to which nobody can answer.
-
-        Returns:
-            The socket.
+        """Gives a socket that can send, but to which nobody can answer.
 
         Raises:
             NetworkError: If the kernel refuses.
@@ -104,14 +98,12 @@ struct UnixDatagram(SocketOwner):
     def send_to(
         mut self, octets: Span[UInt8, _], peer: UnixAddr
     ) raises NetworkError -> Int:
-        """Sends one datagram, waiting while the peer's queue is full.
+        """Sends one datagram, waiting while the peer's queue is full, and gives
+        how many octets: all.
 
         Args:
             octets: Its content; may be empty.
             peer: Where to.
-
-        Returns:
-            How many octets were sent: all.
 
         Raises:
             NetworkError: If nobody has the address, the time is over, or it is
@@ -135,13 +127,8 @@ struct UnixDatagram(SocketOwner):
         return count
 
     def send(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
-        """Sends one datagram to the peer of a connected socket.
-
-        Args:
-            octets: Its content; may be empty.
-
-        Returns:
-            How many octets were sent: all.
+        """Sends one datagram to the peer of a connected socket, and gives how
+        many octets: all.
 
         Raises:
             NetworkError: If the peer is gone, the time is over, it is
@@ -152,13 +139,11 @@ struct UnixDatagram(SocketOwner):
     def recv_from(
         mut self, room: MutSpan[UInt8, _]
     ) raises NetworkError -> UnixMessage:
-        """Takes one datagram, waiting for it.
+        """Takes one datagram, waiting for it, and gives its length and its
+        sender.
 
         Args:
             room: Where to.
-
-        Returns:
-            Its length and its sender.
 
         Raises:
             NetworkError: If the time is over, or the datagram is
@@ -170,13 +155,8 @@ struct UnixDatagram(SocketOwner):
         return UnixMessage(length, UnixAddr.from_kernel(sender))
 
     def recv(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
-        """Takes one datagram, waiting for it.
-
-        Args:
-            room: Where to.
-
-        Returns:
-            How many octets it has; 0 is an empty datagram, not an end.
+        """Takes one datagram, waiting for it, and gives how many octets it has;
+        0 is an empty datagram, not an end.
 
         Raises:
             NetworkError: As `recv_from`.

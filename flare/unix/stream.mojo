@@ -52,15 +52,12 @@ struct UnixStream(Readable, SocketStream, Writable):
     def connect(
         address: UnixAddr, timeout_ms: Int = CONNECT_TIMEOUT_MS
     ) raises NetworkError -> Self:
-        """Connects to a listener.
+        """Connects to a listener, and gives the connection.
 
         Args:
             address: A path, or `@` and an abstract name.
             timeout_ms: How long to wait while the listener's queue is full;
                 negative (`NO_TIMEOUT_MS`) for as long as it takes.
-
-        Returns:
-            The connection.
 
         Raises:
             NetworkError: If nobody listens there in time.
@@ -83,10 +80,7 @@ struct UnixStream(Readable, SocketStream, Writable):
         return Pointer(to=socket).unsafe_origin_cast[origin_of(self)]()[]
 
     def peer_addr(self) raises NetworkError -> UnixAddr:
-        """Reads the address of the other side.
-
-        Returns:
-            The address; most clients have none.
+        """Reads the address of the other side; most clients have none.
 
         Raises:
             NetworkError: If the connection is closed.
@@ -94,10 +88,7 @@ struct UnixStream(Readable, SocketStream, Writable):
         return UnixAddr.from_kernel(peer_address(self._socket.raw.fd()))
 
     def local_addr(self) raises NetworkError -> UnixAddr:
-        """Reads the address of the own side.
-
-        Returns:
-            The address; a client has none.
+        """Reads the address of the own side; a client has none.
 
         Raises:
             NetworkError: If the connection is closed.
@@ -105,11 +96,7 @@ struct UnixStream(Readable, SocketStream, Writable):
         return UnixAddr.from_kernel(local_address(self._socket.raw.fd()))
 
     def take_socket(deinit self) -> RawSocket:
-        """Takes the socket out, for a reactor.
-
-        Returns:
-            The socket.
-        """
+        """Takes the socket out, for a reactor."""
         return self._socket^.take_raw()
 
 
@@ -143,7 +130,7 @@ struct UnixListener(Movable):
         replace_stale: Bool = False,
         backlog: Int = UNIX_BACKLOG,
     ) raises NetworkError -> Self:
-        """Listens at an address.
+        """Listens at an address, and gives the listener.
 
         A program that was killed leaves its socket file behind, and the next
         one finds the address in use. With `replace_stale` such a file is
@@ -153,11 +140,6 @@ struct UnixListener(Movable):
         Args:
             address: A path, or `@` and an abstract name. Who may connect is
                 decided by the rights of the file and its folder.
-            replace_stale: True to take over the path of a program that died.
-            backlog: Most connections that wait to be accepted.
-
-        Returns:
-            The listener.
 
         Raises:
             NetworkError: If the address cannot be had, such as `AddressInUse`
@@ -186,15 +168,12 @@ struct UnixListener(Movable):
     def accept(
         mut self, timeout_ms: Int = NO_TIMEOUT_MS
     ) raises NetworkError -> UnixStream:
-        """Takes the next connection, waiting for it.
+        """Takes the next connection, waiting for it; its errors name this
+        listener's address, because most clients have none.
 
         Args:
             timeout_ms: How long to wait; for ever by default, since no client
                 has to come.
-
-        Returns:
-            The connection; its errors name this listener's address, because
-            most clients have none.
 
         Raises:
             NetworkError: If the time is over (`Timeout`), the process has no
@@ -205,11 +184,7 @@ struct UnixListener(Movable):
         return UnixStream(accepted^.take_socket(), self._address)
 
     def local_addr(self) -> UnixAddr:
-        """Gives the address.
-
-        Returns:
-            The address that was bound.
-        """
+        """Gives the address that was bound."""
         return self._address.copy()
 
     def close(mut self):
@@ -218,9 +193,6 @@ struct UnixListener(Movable):
         self._socket.raw.close()
 
     def fd(self) -> Int32:
-        """Lends the descriptor, which is non-blocking, for a reactor.
-
-        Returns:
-            The number, good while this listener lives; -1 if closed.
-        """
+        """Lends the descriptor, which is non-blocking, for a reactor; good
+        while this listener lives; -1 if closed."""
         return self._socket.raw.fd()

@@ -67,9 +67,6 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
     def __init__(out self, text: String) raises NetworkError:
         """Reads an address as `parse` does.
 
-        Args:
-            text: A path, or `@` and an abstract name.
-
         Raises:
             NetworkError: With the kind `BadAddress`.
         """
@@ -78,9 +75,6 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
     @implicit
     def __init__(out self, text: StringLiteral) raises NetworkError:
         """Reads an address as `parse` does.
-
-        Args:
-            text: A path, or `@` and an abstract name.
 
         Raises:
             NetworkError: With the kind `BadAddress`.
@@ -95,12 +89,6 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
     @staticmethod
     def parse(text: StringSpan) raises AddressParseError -> Self:
         """Reads an address.
-
-        Args:
-            text: A path, or `@` and an abstract name.
-
-        Returns:
-            The address.
 
         Raises:
             AddressParseError: If the text is empty, too long or has a NUL, or
@@ -118,9 +106,6 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         Args:
             octets: The path; a leading `@` means nothing special here.
 
-        Returns:
-            The address.
-
         Raises:
             AddressParseError: If it is empty, longer than 107 bytes (103 on
                 macOS) or has a NUL.
@@ -137,9 +122,6 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         Args:
             octets: The name, without an `@`.
 
-        Returns:
-            The address.
-
         Raises:
             AddressParseError: If it is empty, longer than 107 bytes or has a
                 NUL, or the system has no abstract names.
@@ -154,58 +136,36 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
 
     @staticmethod
     def from_kernel(address: SockAddr) -> Self:
-        """Translates an address of the kernel.
+        """Gives an address of the kernel.
 
         Args:
             address: An `AF_UNIX` address.
-
-        Returns:
-            The address.
         """
         var own = Self()
         own._name = address.unix_name()
         return own^
 
     def to_kernel(self) -> SockAddr:
-        """Translates the address for the kernel.
-
-        Returns:
-            The structure.
-        """
+        """Gives the address as the kernel has it."""
         if self.is_abstract():
             return SockAddr.unix(Span(self._name).after(1), is_abstract=True)
         return SockAddr.unix(self._name)
 
     def is_unnamed(self) -> Bool:
-        """Tells whether the socket has no address, as most clients have none.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the socket has no address, as most clients have none."""
         return len(self._name) == 0
 
     def is_abstract(self) -> Bool:
-        """Tells whether the address is a name without a file.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the address is a name without a file."""
         return len(self._name) > 0 and self._name.at(0) == 0
 
     def is_path(self) -> Bool:
-        """Tells whether the address is that of a file.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the address is that of a file."""
         return len(self._name) > 0 and self._name.at(0) != 0
 
     def octets(ref self) -> Span[UInt8, origin_of(self._name[0])]:
-        """Lends the path, or a NUL and the abstract name.
-
-        Returns:
-            The octets; none for a socket without an address.
-        """
+        """Lends the path, or a NUL and the abstract name; nothing for a socket
+        without an address."""
         return self._name[0:]
 
     def write_to(self, mut writer: Some[Writer]):

@@ -71,15 +71,12 @@ struct WsClient(Movable):
     def connect(
         url: StringSpan, var config: WsClientConfig = WsClientConfig()
     ) raises WsError -> Self:
-        """Connects to a server and shakes hands.
+        """Connects to a server, shakes hands, and gives the connection.
 
         Args:
             url: Such as `wss://example.com/chat`. User name and password in it
                 are sent as Basic credentials.
             config: Times, limits and offers.
-
-        Returns:
-            The connection.
 
         Raises:
             WsError: If the URL is bad, or the host cannot be reached or
@@ -96,11 +93,8 @@ struct WsClient(Movable):
             raise error^
 
     def __enter__(self) -> Self:
-        """Lets the connection live as long as a `with` block.
-
-        Returns:
-            Another handle on the connection.
-        """
+        """Gives another handle on the connection, which lives as long as a
+        `with` block."""
         return Self(sharing=self)
 
     def __exit__(mut self):
@@ -108,43 +102,30 @@ struct WsClient(Movable):
         self._link[].close_here(CloseCode.NORMAL)
 
     def __exit__(mut self, error: Error) -> Bool:
-        """Closes the connection when a `with` block fails.
+        """Closes the connection when a `with` block fails, and gives False, for
+        the error goes on.
 
         Because of this method, errors of any type leave the block, as `Error`.
 
         Args:
             error: Why it fails.
-
-        Returns:
-            False, for the error goes on.
         """
         self._link[].close_here(CloseCode.GOING_AWAY)
         return False
 
     def is_open(self) -> Bool:
-        """Tells whether messages can be sent.
-
-        Returns:
-            False once either side has closed.
-        """
+        """Tells whether messages can be sent: neither side has closed."""
         return (
             self._link[].is_connected() and self._link[].core.state.may_send()
         )
 
     def close_code(self) -> Int:
-        """Gives the server's close code.
-
-        Returns:
-            The code; `CloseCode.ABNORMAL` before it has sent one.
-        """
+        """Gives the server's close code; `CloseCode.ABNORMAL` before it has
+        sent one."""
         return self._link[].close_code
 
     def close_reason(self) -> String:
-        """Gives the server's reason to close.
-
-        Returns:
-            The reason; often empty.
-        """
+        """Gives the server's reason to close; often empty."""
         return self._link[].close_reason
 
     def set_read_timeout(mut self, timeout_ms: Int):
@@ -166,10 +147,8 @@ struct WsClient(Movable):
 
     def sender(self) raises WsError -> WsClientSender:
         """Gives a handle by which other threads send, while this one receives.
-
-        Returns:
-            The handle; all of a connection have one queue, whose bound is
-            `WsClientConfig.max_queue_size` when the first is asked for.
+        All of a connection have one queue, whose bound is
+        `WsClientConfig.max_queue_size` when the first is asked for.
 
         Raises:
             WsError: If the system has no more locks or descriptors, or
@@ -237,10 +216,7 @@ struct WsClient(Movable):
         self._link[].flush()
 
     def recv_message(mut self) raises WsError -> WsMessage:
-        """Receives the next message, whole.
-
-        Returns:
-            The message.
+        """Takes the next message, whole, waiting for it.
 
         Raises:
             WsError: `WsClosed` once the server has closed, with its code;
@@ -283,10 +259,8 @@ struct WsClient(Movable):
             raise error^
 
     def recv(mut self) raises WsError -> WsFrame:
-        """Receives the next frame: of a message, a pong, or a close frame.
-
-        Returns:
-            The frame. After a close frame the connection is closed.
+        """Takes the next frame, waiting for it: of a message, a pong, or a
+        close frame, after which the connection is closed.
 
         Raises:
             WsError: As `recv_message`, but for the first `WsClosed`.

@@ -190,19 +190,13 @@ struct WsClientSender(Copyable, Movable):
         self._queue = queue.copy()
 
     def is_open(self) -> Bool:
-        """Tells whether something can still be sent.
-
-        Returns:
-            False once the connection is closed, or a sender has said `close`.
-        """
+        """Tells whether something can still be sent: the connection is not
+        closed, and no sender has said `close`."""
         return self._queue.is_open()
 
     def waiting_len(self) -> Int:
-        """Tells how much waits to be sent.
-
-        Returns:
-            Bytes, with 64 more for each message than it holds.
-        """
+        """Tells how many bytes wait to be sent, with 64 more for each message
+        than it holds."""
         return self._queue.waiting_len()
 
     def send_text(

@@ -77,20 +77,14 @@ struct WsClientConfig(Copyable, Defaultable, Movable):
         return
 
     def offers_http2(self, is_tls: Bool) -> Bool:
-        """Tells whether HTTP/2 may be spoken.
+        """Tells whether HTTP/2 may be spoken: offered with TLS, or begun with
+        without.
 
         Args:
             is_tls: True for a connection with TLS.
-
-        Returns:
-            True to offer it with TLS, or to begin with it without.
         """
         return self.http2 if is_tls else self.http2_prior_knowledge
 
     def limits(self) -> WsLimits:
-        """Gives the bounds of what is received.
-
-        Returns:
-            The limits.
-        """
+        """Gives the bounds of what is received."""
         return WsLimits(self.max_frame_size, self.max_message_size)

@@ -61,7 +61,6 @@ struct WsError(Copyable, Movable, Writable):
 
         Args:
             kind: What went wrong.
-            reason: The cause in words, and what to do about it.
         """
         self.kind = kind
         self.reason = reason^
@@ -83,11 +82,7 @@ struct WsError(Copyable, Movable, Writable):
 
     @implicit
     def __init__(out self, error: OsError):
-        """Takes over a failed system call.
-
-        Args:
-            error: What failed.
-        """
+        """Takes over a failed system call."""
         var network = NetworkError(error)
         self = Self(network.kind, String(network))
 
@@ -134,14 +129,11 @@ struct WsError(Copyable, Movable, Writable):
 
     @staticmethod
     def closed(code: Int, reason: StringSpan) -> Self:
-        """Makes the error for a connection that the peer has closed.
+        """Gives the error for a connection that the peer has closed.
 
         Args:
             code: Its close code, or `CloseCode.ABNORMAL`.
             reason: Its reason.
-
-        Returns:
-            The error.
         """
         var text = String("the server closed the connection")
         if code == CloseCode.ABNORMAL:
@@ -159,14 +151,11 @@ struct WsError(Copyable, Movable, Writable):
 
     @staticmethod
     def timeout(operation: StaticString, timeout_ms: Int) -> Self:
-        """Makes the error for time that is over.
+        """Gives the error for time that is over.
 
         Args:
             operation: What took so long.
             timeout_ms: How long it had.
-
-        Returns:
-            The error.
         """
         return Self(
             materialize[Timeout](),

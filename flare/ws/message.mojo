@@ -24,18 +24,11 @@ struct WsMessage(Copyable, Movable, Sized):
         self._payload = payload^
 
     def __len__(self) -> Int:
-        """Counts the octets.
-
-        Returns:
-            Length in bytes.
-        """
+        """Counts the octets."""
         return len(self._payload)
 
     def as_text(self) raises WsError -> String:
         """Copies the text.
-
-        Returns:
-            The text.
 
         Raises:
             WsError: If the message is octets (`WsMisused`).
@@ -48,19 +41,11 @@ struct WsMessage(Copyable, Movable, Sized):
         return text_of(self._payload)
 
     def as_bytes(self) -> Span[UInt8, origin_of(self._payload[0])]:
-        """Lends the octets, of text too.
-
-        Returns:
-            The payload.
-        """
+        """Lends the octets, of text too."""
         return self._payload[0 : len(self._payload)]
 
     def take_bytes(deinit self) -> List[UInt8]:
-        """Takes the octets out.
-
-        Returns:
-            The payload.
-        """
+        """Takes the octets out."""
         return self._payload^
 
 
@@ -93,26 +78,15 @@ struct WsFrame(Copyable, Movable):
         self.close_code = 0
 
     def is_text(self) -> Bool:
-        """Tells whether the frame is, or begins, a message of text.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the frame is, or begins, a message of text."""
         return self.opcode == Opcode.TEXT
 
     def is_close(self) -> Bool:
-        """Tells whether the peer closes.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the peer closes."""
         return self.opcode == Opcode.CLOSE
 
     def text_payload(self) raises WsError -> String:
         """Copies the payload as text.
-
-        Returns:
-            The text.
 
         Raises:
             WsError: If it is not UTF-8 (`WsMisused`): binary, or a fragment

@@ -38,15 +38,11 @@ struct WsServer(Movable):
         var config: WsConfig = WsConfig(),
         var server_config: ServerConfig = ServerConfig(),
     ) raises -> Self:
-        """Makes a server that listens at an address.
+        """Makes a server that listens at an address, and gives it.
 
         Args:
             address: Where; port 0 lets the kernel choose one.
-            config: What connections are allowed.
             server_config: Limits and times of the server underneath.
-
-        Returns:
-            The server.
 
         Raises:
             Error: If the address cannot be had, or a configuration makes no
@@ -56,19 +52,12 @@ struct WsServer(Movable):
         return Self(HttpServer.bind(address, server_config^), config^)
 
     def local_addr(self) -> SocketAddr:
-        """Tells where the server listens.
-
-        Returns:
-            The address, with the port that the kernel chose.
-        """
+        """Tells the address where the server listens, with the port that the
+        kernel chose."""
         return self.http.local_addr()
 
     def shutdown_handle(self) -> ShutdownHandle:
-        """Makes a handle that can be given to other threads.
-
-        Returns:
-            The handle.
-        """
+        """Gives a handle that can be given to other threads."""
         return self.http.shutdown_handle()
 
     def serve[

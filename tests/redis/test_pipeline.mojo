@@ -1,11 +1,9 @@
 """What becomes of transactions of which a server refuses a part."""
 
-from flare.bytes.buffer import Buffer
 from flare.redis.core.error import RedisError, RedisErrorKind
-from flare.redis.core.parser import ReplyParser
-from flare.redis.core.reply import RedisReply
 from flare.redis.pipeline import transaction_replies
 from tests.support.assertions import assert_equal, assert_true
+from tests.support.redis_log import kept_reply
 
 comptime NO_MULTI = StaticString(
     "-NOPERM User u has no permissions to run the 'multi' command\r\n"
@@ -14,20 +12,8 @@ comptime NO_EXEC = StaticString("-ERR EXEC without MULTI\r\n")
 comptime UNGUARDED = StaticString("were carried out all the same")
 
 
-def _kept(text: StringSpan) raises -> RedisReply:
-    var buffer = Buffer(64)
-    buffer.append(text.as_bytes())
-    var parser = ReplyParser()
-    parser.begin(1)
-    assert_true(parser.advance(buffer.terminate()))
-    var kept = parser.first(buffer.span()).keep()
-    _ = parser^
-    _ = buffer^
-    return kept^
-
-
 def _refusal(text: StringSpan) raises -> RedisError:
-    var kept = _kept(text)
+    var kept = kept_reply(text)
     try:
         _ = transaction_replies(kept.view())
     except error:

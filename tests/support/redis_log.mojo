@@ -3,10 +3,31 @@
 from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
 from flare.redis.core.parser import ReplyLimits, ReplyParser
-from flare.redis.core.reply import Reply, ReplyKind
+from flare.redis.core.reply import RedisReply, Reply, ReplyKind
 
 comptime SMALL = ReplyLimits(300, 12, 4)
 """Limits that short inputs reach."""
+
+
+def kept_reply(text: StringSpan) raises -> RedisReply:
+    """Parses one whole reply.
+
+    Args:
+        text: The octets as they are sent.
+
+    Returns:
+        The reply.
+    """
+    var buffer = Buffer(64)
+    buffer.append(text.as_bytes())
+    var parser = ReplyParser()
+    parser.begin(1)
+    if not parser.advance(buffer.terminate()):
+        raise Error("the reply is not whole")
+    var kept = parser.first(buffer.span()).keep()
+    _ = parser^
+    _ = buffer^
+    return kept^
 
 
 def write_reply(reply: Reply[_], mut log: String) raises:

@@ -2,6 +2,7 @@
 
 from flare.sys.errno import (
     EAGAIN,
+    EFBIG,
     EMFILE,
     EPIPE,
     OsError,
@@ -35,6 +36,7 @@ def test_errno_error_names_the_call_and_the_way_out() raises:
 def test_errno_text_of_unknown_numbers_has_the_number() raises:
     assert_equal(errno_text(4_711), "failed (errno 4711)")
     assert_true("no longer reads" in errno_text(EPIPE))
+    assert_true("RLIMIT_FSIZE" in errno_text(EFBIG))
 
 
 def test_errno_is_kept() raises:

@@ -17,11 +17,14 @@ from flare.sys.errno import EINVAL
 from flare.sys.signal import (
     SIGHUP,
     SIGKILL,
+    SIGPIPE,
     SIGTERM,
     SIGUSR1,
+    SIGXFSZ,
     SignalPipe,
     ignore_signal,
     ignore_sigpipe,
+    let_writes_fail,
     process_id,
     send_signal,
 )
@@ -114,4 +117,11 @@ def test_signal_bell_that_fails_leaves_no_handler() raises:
 def test_signal_sigpipe_is_ignored() raises:
     ignore_sigpipe()
     send_signal(process_id(), 13)
+    assert_true(process_id() > 0)
+
+
+def test_signal_of_writes_that_fail_are_ignored() raises:
+    let_writes_fail()
+    for signal in [SIGPIPE, SIGXFSZ]:
+        send_signal(process_id(), signal)
     assert_true(process_id() > 0)

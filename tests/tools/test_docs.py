@@ -213,12 +213,32 @@ def test_what_a_method_says_of_its_argument_itself_stands():
     assert told_last(method("open", args=WIDTH), method("shut", args=own))["args"] == own
 
 
-def test_the_first_overload_says_what_the_others_give_and_raise():
+def test_one_overload_says_what_the_others_give_and_raise():
     first = overload("open", raises=True, raisesDoc="Error: Never.", returns={"type": "Int", "doc": "How wide."})
     second = overload("open", raises=True, returns={"type": "Int"}, args=UNSAID)
     told = told_last({"name": "open", "overloads": [first, second]})
     assert (told["returns"]["doc"], told["raisesDoc"]) == ("How wide.", "Error: Never.")
     assert not docs_reference.is_complete(told)
+
+
+def test_arguments_of_any_number_are_told_of_like_others():
+    many = [{"name": "*width", "description": ""}]
+    assert told_last(method("open", args=WIDTH), method("shut", args=many))["args"] == [
+        {"name": "*width", "description": "In metres."}
+    ]
+
+
+def test_a_trait_of_a_trait_tells_of_what_it_has():
+    found = {**FOUND, ("flare.net.ip", "Gates"): {"kind": "trait", "parentTraits": [OF_TRAIT], "functions": []}}
+    node = struct(functions=[method("open", **SILENT)], parentTraits=[{"path": "/flare/net/ip/Gates"}])
+    [told] = docs_reference.completed(node, found)["functions"][0]["overloads"]
+    assert docs_reference.is_complete(told)
+
+
+def test_of_two_overloads_the_one_before_tells_of_the_next():
+    said = [overload("open", args=[{"name": "width", "description": text}]) for text in ("In metres.", "In feet.")]
+    told = told_last({"name": "open", "overloads": [*said, overload("open", args=UNSAID)]})
+    assert told["args"][0]["description"] == "In feet."
 
 
 @pytest.mark.parametrize("name", ["Opens.open", "open"])
@@ -235,7 +255,7 @@ def test_the_rest_is_not_as_for_what_is_not_there():
 
 
 def test_a_type_says_what_all_of_its_methods_raise():
-    told = told_last(method("open", raises=True), description="Each raises `Error` if\nit is locked.")
+    told = told_last(method("open", raises=True), description="Each method raises `Error` if\nit is locked.")
     assert told["raisesDoc"] == "Error: If it is locked."
 
 

@@ -112,14 +112,11 @@ struct ChannelCall(Movable):
         *,
         is_safe: Bool,
     ):
-        """Makes a call of which nothing is sent; its time begins now.
+        """Makes a call of which nothing is sent; its time begins now. The rest
+        is as for `GrpcChannel.call`.
 
         Args:
             core: The channel.
-            path: Such as `/pkg.Service/Method`.
-            kind: How many messages there are each way.
-            options: What the caller says.
-            is_safe: Whether the method only reads.
         """
         ref config = core[].config
         self._protocol = config.protocol.for_kind(kind)

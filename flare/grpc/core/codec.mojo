@@ -25,11 +25,7 @@ struct MessageCodec(Equatable, TrivialRegisterPassable):
     """As JSON, in the form that Protocol Buffers have for it."""
 
     def name(self) -> StaticString:
-        """Names the codec as content types and queries do.
-
-        Returns:
-            `proto` or `json`.
-        """
+        """Names the codec as content types and queries do: `proto` or `json`."""
         return "json" if self == Self.JSON else "proto"
 
 

@@ -18,17 +18,9 @@ struct GrpcKind(Equatable, TrivialRegisterPassable):
     """Any number of both."""
 
     def takes_stream(self) -> Bool:
-        """Tells which way is a stream.
-
-        Returns:
-            True if any number of requests may come.
-        """
+        """Tells whether any number of requests may come."""
         return self.code >= 2
 
     def gives_stream(self) -> Bool:
-        """Tells which way is a stream.
-
-        Returns:
-            True if any number of replies may go.
-        """
+        """Tells whether any number of replies may go."""
         return self.code & 1 == 1

@@ -225,7 +225,6 @@ struct MessageReader(Movable):
         """Makes a reader at the start of a stream; allocates little.
 
         Args:
-            coding: What `grpc-encoding` says of the messages.
             length_max: Longest message that is read, in bytes.
             end_flag: The flag of the frame that ends the stream; 0 for none.
         """

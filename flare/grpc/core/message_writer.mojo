@@ -19,7 +19,9 @@ comptime WRITTEN_LEN_MAX = 0xFFFF_FFFF
 
 
 def begin_message(mut out: Buffer) -> Int:
-    """Leaves room for a prefix, behind which a message is then written.
+    """Leaves room for a prefix, behind which a message is then written, and
+    gives where it begins, for `end_message`; the buffer may not be consumed
+    between.
 
         var start = begin_message(out)
         encode_into(message, out)
@@ -27,10 +29,6 @@ def begin_message(mut out: Buffer) -> Int:
 
     Args:
         out: Where the message is written.
-
-    Returns:
-        Where it begins, for `end_message`; the buffer may not be consumed
-        between.
     """
     var start = len(out)
     out.append_literal["\0\0\0\0\0"]()

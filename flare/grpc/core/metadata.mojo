@@ -85,11 +85,7 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the entries.
-
-        Returns:
-            How many; a name that is there twice counts twice.
-        """
+        """Counts the entries; a name that is there twice counts twice."""
         return len(self._fields.held()[]) if self._fields else 0
 
     def add(mut self, name: StringSpan, value: StringSpan) raises MetadataError:
@@ -153,24 +149,14 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
 
         Args:
             name: Its name, in any case.
-
-        Returns:
-            True if there is at least one.
         """
         return Bool(self._fields) and name in self._fields.held()[]
 
     def get(
         self, name: StringSpan
     ) -> Optional[StringSpan[ImmOrigin(origin_of(self))]]:
-        """Finds a text.
-
-        Args:
-            name: Its name, in any case.
-
-        Returns:
-            The first value; nothing if there is none. Of octets that is their
-            base64: `get_binary` decodes it.
-        """
+        """Finds the first text; nothing if there is none. Of octets that is
+        their base64: `get_binary` decodes it."""
         if not self._fields:
             return None
         var index = self._fields.held()[].find(name)
@@ -179,13 +165,11 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
         return self.value(index)
 
     def get_binary(self, name: StringSpan) -> Optional[List[UInt8]]:
-        """Finds octets.
+        """Finds the first octets; nothing if there are none, or they are no
+        base64.
 
         Args:
             name: Its name, in any case; one that ends with `-bin`.
-
-        Returns:
-            The first value; nothing if there is none, or if it is no base64.
         """
         var text = self.get(name)
         if not text:
@@ -193,13 +177,10 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
         return decode_binary(text.held().as_bytes())
 
     def name(self, index: Int) -> StringSpan[ImmOrigin(origin_of(self))]:
-        """Lends the name of an entry.
+        """Lends the name of an entry, in lower case.
 
         Args:
             index: Which, from 0.
-
-        Returns:
-            The name, in lower case.
         """
         # SAFETY: the fields are this value's own, which is the origin.
         return rebind[StringSpan[ImmOrigin(origin_of(self))]](
@@ -207,14 +188,7 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
         )
 
     def value(self, index: Int) -> StringSpan[ImmOrigin(origin_of(self))]:
-        """Lends the value of an entry.
-
-        Args:
-            index: Which, from 0.
-
-        Returns:
-            The text; of octets their base64.
-        """
+        """Lends the text of an entry; of octets their base64."""
         # SAFETY: as for `name`.
         return rebind[StringSpan[ImmOrigin(origin_of(self))]](
             self._fields.held()[].value(index)
@@ -296,13 +270,10 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
 
 
 def is_binary_name(name: Span[UInt8, _]) -> Bool:
-    """Tells whether values of a name are octets.
+    """Tells whether values of a name are octets: it ends with `-bin`.
 
     Args:
         name: A name of metadata.
-
-    Returns:
-        True if it ends with `-bin`.
     """
     var suffix = _BINARY_SUFFIX.as_bytes()
     return len(name) >= len(suffix) and equals_ignore_case(
@@ -311,13 +282,11 @@ def is_binary_name(name: Span[UInt8, _]) -> Bool:
 
 
 def is_metadata_name(name: Span[UInt8, _]) -> Bool:
-    """Tells whether a field of a message is metadata.
+    """Tells whether a field of a message is metadata: not what gRPC and Connect
+    reserve and what HTTP needs itself.
 
     Args:
         name: A field's name, in any case.
-
-    Returns:
-        False for what gRPC and Connect reserve and what HTTP needs itself.
     """
     ref prefixes = global_constant[_RESERVED_PREFIXES]()
     for index in range(len(prefixes)):

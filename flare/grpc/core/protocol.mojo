@@ -139,14 +139,11 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
     @always_inline
     def is_plain_grpc(value: Span[UInt8, _]) -> Bool:
         """Tells whether a Content-Type is that of gRPC in the form that most
-        clients send.
+        clients send: `application/grpc`, in small letters and with nothing
+        behind it; of others `of_content_type` tells more.
 
         Args:
             value: The Content-Type.
-
-        Returns:
-            True if it is `application/grpc`, in small letters and with nothing
-            behind it; of others `of_content_type` tells more.
         """
         comptime TYPE = StaticString("application/grpc")
         return len(value) == TYPE.byte_length() and same_words(
@@ -155,13 +152,10 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
 
     @staticmethod
     def of_content_type(value: Span[UInt8, _]) -> Optional[Self]:
-        """Recognises a request.
+        """Finds the protocol of a request; nothing if it is none of a call.
 
         Args:
             value: Its Content-Type; parameters are not looked at.
-
-        Returns:
-            The protocol; nothing if it is none of a call.
         """
         ref types = global_constant[_TYPES]()
         # Most say no more than the type, and that of gRPC comes first.
@@ -179,14 +173,12 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
 
     @staticmethod
     def of_query(codec: Span[UInt8, _]) -> Optional[Self]:
-        """Recognises a request without content, which names its codec in the
-        query.
+        """Finds the protocol of a request without content, which names its
+        codec in the query: Connect with one reply; nothing if the codec is not
+        known.
 
         Args:
             codec: `proto` or `json`.
-
-        Returns:
-            Connect with one reply; nothing if the codec is not known.
         """
         var name = StringSpan(unsafe_from_utf8=codec)
         for protocol in [Self.CONNECT, Self.CONNECT_JSON]:
@@ -195,14 +187,11 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
         return None
 
     def for_kind(self, kind: GrpcKind) -> Self:
-        """Gives the form in which a method is called.
+        """Gives the form in which a method is called: of Connect that with or
+        without a stream, with the same codec; of the others the same.
 
         Args:
             kind: Which of the method's sides are streams.
-
-        Returns:
-            Of Connect that with or without a stream, with the same codec; of
-            the others the same.
         """
         if self.takes(kind):
             return self
@@ -218,149 +207,94 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
         return self
 
     def content_type(self) -> StaticString:
-        """Gives the content type of requests and of replies.
-
-        Returns:
-            Such as `application/grpc-web+proto`, without parameters.
-        """
+        """Gives the content type of requests and of replies, such as
+        `application/grpc-web+proto`, without parameters."""
         return global_constant[_TYPES]().at(Int(self.row)).content_type
 
     def family(self) -> ProtocolFamily:
-        """Tells what it has in common with others.
-
-        Returns:
-            One of the constants of `ProtocolFamily`.
-        """
+        """Tells what it has in common with others."""
         return global_constant[_TYPES]().at(Int(self.row)).family
 
     def codec(self) -> MessageCodec:
-        """Tells how messages are written.
-
-        Returns:
-            Octets or JSON.
-        """
+        """Tells how messages are written: as octets or JSON."""
         return global_constant[_TYPES]().at(Int(self.row)).codec
 
     def name(self) -> StaticString:
-        """Names the protocol, for people.
-
-        Returns:
-            `gRPC`, `gRPC-Web` or `Connect`.
-        """
+        """Names the protocol, for people: `gRPC`, `gRPC-Web` or `Connect`."""
         return self._row().name
 
     def is_connect(self) -> Bool:
-        """Tells whether it is one of the two forms of Connect.
-
-        Returns:
-            False for gRPC and gRPC-Web.
-        """
+        """Tells whether it is one of the two forms of Connect, neither gRPC nor
+        gRPC-Web."""
         return self.family().code >= ProtocolFamily.CONNECT_STREAM.code
 
     def is_framed(self) -> Bool:
-        """Tells whether messages have prefixes.
-
-        Returns:
-            False if the content is one message.
-        """
+        """Tells whether messages have prefixes; else the content is one
+        message."""
         return self.family() != ProtocolFamily.CONNECT_UNARY
 
     def has_trailers(self) -> Bool:
-        """Tells whether the status is in the trailers of HTTP.
-
-        Returns:
-            True for gRPC, which needs HTTP/2 for that.
-        """
+        """Tells whether the status is in the trailers of HTTP: that of gRPC,
+        which needs HTTP/2 for that."""
         return self.family() == ProtocolFamily.GRPC
 
     def is_text(self) -> Bool:
-        """Tells whether all content is in base64.
-
-        Returns:
-            False for all but those of `application/grpc-web-text`.
-        """
+        """Tells whether all content is in base64, as that of
+        `application/grpc-web-text`."""
         return self.family() == ProtocolFamily.WEB_TEXT
 
     def end_flag(self) -> UInt8:
-        """Gives the flag of the frame that ends a response.
-
-        Returns:
-            The first octet of its prefix; 0 if no frame does.
-        """
+        """Gives the flag of the frame that ends a response, the first octet of
+        its prefix; 0 if no frame does."""
         return self._row().end_flag
 
     def timeout_field(self) -> StaticString:
-        """Names the field of the caller's deadline.
-
-        Returns:
-            The name, in lower case.
-        """
+        """Names the field of the caller's deadline, in lower case."""
         return self._row().timeout_field
 
     def encoding_field(self) -> StaticString:
-        """Names the field that says how a side's messages are compressed.
-
-        Returns:
-            The name, in lower case.
-        """
+        """Names the field that says how a side's messages are compressed, in
+        lower case."""
         return self._row().encoding_field
 
     def accept_field(self) -> StaticString:
-        """Names the field that says which codings a side reads.
-
-        Returns:
-            The name, in lower case.
-        """
+        """Names the field that says which codings a side reads, in lower case."""
         return self._row().accept_field
 
     def _row(self) -> _Family:
         return global_constant[_FAMILIES]().at(Int(self.family().code))
 
     def parse_timeout(self, value: Span[UInt8, _]) -> Optional[Int]:
-        """Reads the caller's deadline.
+        """Reads the caller's deadline in nanoseconds; nothing if it is written
+        otherwise.
 
         Args:
             value: What `timeout_field` says.
-
-        Returns:
-            Nanoseconds; nothing if it is written otherwise.
         """
         if self.is_connect():
             return parse_milliseconds(value)
         return parse_timeout(value)
 
     def format_timeout(self, timeout_ns: Int) -> String:
-        """Writes the caller's deadline as `timeout_field` says it.
+        """Gives the caller's deadline as `timeout_field` says it.
 
         Args:
             timeout_ns: Nanoseconds, which are rounded up.
-
-        Returns:
-            The field's value.
         """
         if self.is_connect():
             return format_milliseconds(timeout_ns)
         return format_timeout(timeout_ns)
 
     def timeout_rule(self) -> StaticString:
-        """Says how a deadline is written, for who has written it otherwise.
-
-        Returns:
-            A sentence that begins with the name of the field.
-        """
+        """Gives a sentence on how a deadline is written, for who has written it
+        otherwise; it begins with the name of the field."""
         if self.is_connect():
             return "connect-timeout-ms: write up to 10 digits, milliseconds"
         return "grpc-timeout: write up to 8 digits and one of H, M, S, m, u, n"
 
     def takes(self, kind: GrpcKind) -> Bool:
-        """Tells whether a method can be called so.
-
-        Args:
-            kind: Which of the method's sides are streams.
-
-        Returns:
-            False for a form of Connect that is not that of the kind.
-        """
+        """Tells whether a method can be called so: not by a form of Connect
+        that is not that of the kind."""
         if not self.is_connect():
             return True
         return (kind == GrpcKind.UNARY) != self.is_framed()

@@ -100,22 +100,15 @@ struct GrpcCode(Equatable, TrivialRegisterPassable, Writable):
         self.number = number if number <= CODE_MAX else 2
 
     def name(self) -> StaticString:
-        """Names the code.
-
-        Returns:
-            Its name, such as `NOT_FOUND`.
-        """
+        """Names the code, such as `NOT_FOUND`."""
         return global_constant[_NAMES]().at(Int(self.number))
 
     @staticmethod
     def from_number(number: Int) -> Self:
-        """Makes a code of a number.
+        """Gives the code of a number; `UNKNOWN` if there is none with it.
 
         Args:
             number: What `grpc-status` says.
-
-        Returns:
-            The code; `UNKNOWN` if there is none with this number.
         """
         if number < 0 or number > CODE_MAX:
             return Self.UNKNOWN
@@ -123,15 +116,13 @@ struct GrpcCode(Equatable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def from_http_status(status: Int) -> Self:
-        """Gives what a response without `grpc-status` means.
+        """Gives what a response without `grpc-status` means; one of 200 is
+        `UNKNOWN`, too.
 
         Source: http-grpc-status-mapping.md of gRPC.
 
         Args:
             status: The status of HTTP.
-
-        Returns:
-            The code; a response of 200 is `UNKNOWN`, too.
         """
         if status == 400:
             return Self.INTERNAL
@@ -147,15 +138,13 @@ struct GrpcCode(Equatable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def from_stream_error(code: Int) -> Self:
-        """Gives what a stream that was reset means.
+        """Gives what a stream that was reset means: INTERNAL for most, UNKNOWN
+        for numbers without a name.
 
         Source: PROTOCOL-HTTP2.md of gRPC, "Errors".
 
         Args:
             code: The error code of HTTP/2 (RFC 9113 section 7).
-
-        Returns:
-            The code; INTERNAL for most, UNKNOWN for numbers without a name.
         """
         if code == 7:
             return Self.UNAVAILABLE
@@ -249,11 +238,7 @@ struct GrpcStatus(Copyable, Movable, Writable):
         return
 
     def is_ok(self) -> Bool:
-        """Tells whether the call succeeded.
-
-        Returns:
-            True for `GrpcCode.OK`.
-        """
+        """Tells whether the call succeeded."""
         return self.code == GrpcCode.OK
 
     def add_detail[M: Message](mut self, detail: M) raises ProtobufError:
@@ -276,13 +261,11 @@ struct GrpcStatus(Copyable, Movable, Writable):
         )
 
     def detail[M: Message](self) raises ProtobufError -> Optional[M]:
-        """Finds a message that says more.
+        """Finds the first message of a type that says more; nothing if there is
+        none.
 
         Parameters:
             M: Its type.
-
-        Returns:
-            The first one of the type; nothing if there is none.
 
         Raises:
             ProtobufError: If it is not well-formed.
@@ -452,14 +435,12 @@ def encode_message(message: StringSpan) -> String:
 
 
 def decode_message(text: Span[UInt8, _]) -> String:
-    """Decodes `grpc-message`.
+    """Gives the text of `grpc-message`; what is not UTF-8 in it is replaced by
+    U+FFFD.
 
     Args:
         text: The field's value. A `%` without two hex digits after it stands
             for itself: a receiver must not fail for it.
-
-    Returns:
-        The message; what is not UTF-8 in it is replaced by U+FFFD.
     """
     var octets = List[UInt8](capacity=len(text))
     var index = 0

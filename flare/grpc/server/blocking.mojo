@@ -95,10 +95,7 @@ struct Conversation[Request: Message, Reply: Message](Movable):
         self._changed = changed
 
     def read(mut self) raises GrpcStatus -> Optional[Self.Request]:
-        """Waits for a request.
-
-        Returns:
-            The next one; nothing after the last.
+        """Waits for a request, and gives the next one; nothing after the last.
 
         Raises:
             GrpcStatus: `CANCELLED` if the caller has gone or its deadline is over.
@@ -148,20 +145,13 @@ struct Conversation[Request: Message, Reply: Message](Movable):
         talk[].ring()
 
     def time_left_ms(self) -> Optional[Int]:
-        """Tells how long the caller still waits.
-
-        Returns:
-            Milliseconds, 0 if its time is over; nothing if it has named no
-            deadline.
-        """
+        """Tells how many milliseconds the caller still waits, 0 if its time is
+        over; nothing if it has named no deadline."""
         return left_until_ms(self._deadline_ns)
 
     def is_wanted(self) -> Bool:
-        """Tells whether anybody waits for replies.
-
-        Returns:
-            False if the caller has gone or its deadline is over.
-        """
+        """Tells whether anybody waits for replies: the caller has not gone, and
+        its deadline is not over."""
         return self._waits(self._talk.lock()[])
 
     def _waits(self, talk: _Talk[Self.Request, Self.Reply]) -> Bool:
@@ -304,7 +294,6 @@ struct Blocking[C: BlockingCall](GrpcStream):
 
         Args:
             request: The request.
-            replies: Where replies go.
 
         Raises:
             GrpcStatus: If no thread can be had.
@@ -314,21 +303,13 @@ struct Blocking[C: BlockingCall](GrpcStream):
         self._changed.notify_one()
 
     def is_full(self) -> Bool:
-        """Tells whether enough requests wait.
-
-        Returns:
-            True if so many do that the caller is not read.
-        """
+        """Tells whether so many requests wait that the caller is not read."""
         var talk = self._talk.lock()
         talk[].is_full = len(talk[].requests) >= _WAITING_COUNT_MAX
         return talk[].is_full
 
     def replies_later(self) -> Bool:
-        """Tells that a reply is there when the code has written it.
-
-        Returns:
-            True.
-        """
+        """Tells that a reply is there when the code has written it."""
         return True
 
     def on_end(mut self, mut replies: Replies[Self.C.Reply]) raises GrpcStatus:

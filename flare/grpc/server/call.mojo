@@ -119,11 +119,8 @@ struct GrpcCall(Movable):
         return
 
     def metadata(mut self) -> ref[self._metadata] Metadata:
-        """Lends what the caller has sent beside messages.
-
-        Returns:
-            The metadata, without what belongs to gRPC or HTTP.
-        """
+        """Lends what the caller has sent beside messages, without what belongs
+        to gRPC or HTTP."""
         if self._fields:
             var fields = self._fields.take()
             self._metadata.take_fields(fields)
@@ -135,53 +132,35 @@ struct GrpcCall(Movable):
         self._cancel = None
 
     def time_left_ms(self) -> Optional[Int]:
-        """Tells how long the caller still waits.
-
-        Returns:
-            Milliseconds, 0 if its time is over; nothing if it has named no
-            deadline.
-        """
+        """Tells how many milliseconds the caller still waits, 0 if its time is
+        over; nothing if it has named no deadline."""
         return left_until_ms(self._deadline_ns)
 
     def is_late(self) -> Bool:
-        """Tells whether the caller's deadline is over.
-
-        Returns:
-            False if it has named none.
-        """
+        """Tells whether the caller's deadline is over, if it has named one."""
         return (
             self._deadline_ns != NEVER and monotonic_ns() >= self._deadline_ns
         )
 
     def is_wanted(self) -> Bool:
         """Tells whether anybody waits for the reply, for methods that take long
-        to ask now and then.
-
-        Returns:
-            False if the caller has gone or its deadline is over. On the
-            worker's own thread nobody is seen to go while the method runs.
-        """
+        to ask now and then: the caller has not gone, and its deadline is not
+        over. On the worker's own thread nobody is seen to go while the method
+        runs."""
         if self.is_cancelled or self.is_late():
             return False
         # SAFETY: the flag outlives the method.
         return not (self._cancel and self._cancel.held()[].is_set())
 
     def waker(self) -> Optional[StreamWaker]:
-        """Gives what has a stream asked again, from any thread.
-
-        Returns:
-            The waker, which may be kept; `GrpcStream.on_room` follows its ring.
-            Nothing before the first message, and none of a unary method.
-        """
+        """Gives what has a stream asked again, from any thread, and may be
+        kept; `GrpcStream.on_room` follows its ring. Nothing before the first
+        message, and none of a unary method."""
         return self._waker.copy()
 
     def protocol(self) -> CallProtocol:
-        """Tells how the call goes over HTTP.
-
-        Returns:
-            The protocol: gRPC, gRPC-Web or Connect, and how messages are
-            written.
-        """
+        """Tells how the call goes over HTTP: as gRPC, gRPC-Web or Connect, and
+        how messages are written."""
         return self._protocol
 
     def send_headers(mut self):
@@ -190,11 +169,7 @@ struct GrpcCall(Movable):
         self._sends_headers = True
 
     def coding(self) -> MessageCoding:
-        """Tells how replies are compressed.
-
-        Returns:
-            What `grpc-encoding`, or its like, says of them.
-        """
+        """Tells how replies are compressed, by `grpc-encoding` or its like."""
         if self.compresses and self._accepts_gzip:
             return MessageCoding.GZIP
         return MessageCoding.IDENTITY

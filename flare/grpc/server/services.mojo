@@ -168,13 +168,9 @@ struct GrpcServices(Handler, HoldsHandler):
         return
 
     def json(ref self) -> ref[self._json[]] ProtobufJson:
-        """Lends what is chosen about messages in JSON; to be changed before
-        the services are served.
-
-        Returns:
-            The choices. Members that are not known are left out; types that an
-            `Any` may hold are to be added.
-        """
+        """Lends what is chosen about messages in JSON; to be changed before the
+        services are served. Members that are not known are left out; types that
+        an `Any` may hold are to be added."""
         return self._json[]
 
     def intercept[I: GrpcInterceptor](mut self, var interceptor: I):
@@ -243,7 +239,6 @@ struct GrpcServices(Handler, HoldsHandler):
 
         Args:
             kind: Which sides are streams.
-            path: Such as `/package.Service/Method`.
 
         Raises:
             Error: If this is no path, or has a method.
@@ -279,12 +274,9 @@ struct GrpcServices(Handler, HoldsHandler):
 
         Parameters:
             Service: The service's type.
-            Request: What the caller sends.
-            Reply: What it gets.
             method: What is called.
 
         Args:
-            path: Such as `/package.Service/Method`.
             service: The service, shared by its methods and all threads.
             may_block: As for `unary`.
             is_safe: As for `unary`.
@@ -321,16 +313,9 @@ struct GrpcServices(Handler, HoldsHandler):
         """Adds a method of a service that has a stream, as generated code does.
 
         Parameters:
-            Service: The service's type.
             S: The machine of a call.
-            method: What is called.
             Request: What the machine takes.
             Reply: What it replies with.
-
-        Args:
-            kind: Which sides are streams.
-            path: Such as `/package.Service/Method`.
-            service: The service, shared by its methods and all threads.
 
         Raises:
             Error: If this is no path, or has a method.
@@ -372,9 +357,6 @@ struct GrpcServices(Handler, HoldsHandler):
 
         Args:
             req: The request.
-
-        Returns:
-            The response.
 
         Raises:
             Error: What the handler beside raises.
@@ -662,15 +644,12 @@ struct GrpcServices(Handler, HoldsHandler):
         return _respond_later(req, open^)
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Says how a call is to be treated; of other requests the handler
-        beside says it.
+        """Gives how a call is to be treated: its content arrives while it is
+        open, if its requests are a stream; that of others has the bound of one
+        message. Of other requests the handler beside says it.
 
         Args:
             req: The request's head.
-
-        Returns:
-            Content that arrives while the call is open, for a stream of
-            requests; the bound of one message for others.
         """
         var asked = self._plain_call(req)
         if unlikely(asked.index < 0):
@@ -699,23 +678,15 @@ struct GrpcServices(Handler, HoldsHandler):
         return RequestPolicy(max_body_size=length_max, blocks=method.may_block)
 
     def may_defer(self) -> Bool:
-        """Tells whether some answer comes later.
-
-        Returns:
-            True if a method has a stream.
-        """
+        """Tells whether some answer comes later: a method has a stream."""
         return self._methods[].has_streams() or self.handler.may_defer()
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Gives an answer of the server in place of a method the status of its
-        protocol.
+        protocol, beside that of HTTP.
 
         Args:
-            req: What is known of the request.
             response: The answer.
-
-        Returns:
-            The answer, with a status beside that of HTTP.
 
         Raises:
             Error: What the handler beside raises.

@@ -43,19 +43,12 @@ struct Replies[M: Message](Movable):
         self._call[].end(GrpcStatus())
 
     def waiting_len(self) -> Int:
-        """Tells how much the caller has not taken.
-
-        Returns:
-            Bytes that are still here.
-        """
+        """Tells how many bytes the caller has not taken, which are still here."""
         return len(self._call[].out)
 
     def call(self) -> ref[MutUntrackedOrigin] GrpcCall:
-        """Lends the call: its metadata, its deadline, what is sent beside.
-
-        Returns:
-            The call; good until the stream's method returns.
-        """
+        """Lends the call, until the stream's method returns: its metadata, its
+        deadline, what is sent beside."""
         return self._call[]
 
 
@@ -89,11 +82,7 @@ trait GrpcStream(Deinitable, Movable):
 
     def is_full(self) -> Bool:
         """Tells whether no request is taken for now: the caller is not read
-        until the call's waker rings.
-
-        Returns:
-            False, unless the stream knows better.
-        """
+        until the call's waker rings. False, unless the stream knows better."""
         return False
 
     def on_end(mut self, mut replies: Replies[Self.Reply]) raises GrpcStatus:
@@ -110,11 +99,8 @@ trait GrpcStream(Deinitable, Movable):
 
     def replies_later(self) -> Bool:
         """Tells whether the one reply of a method that has one comes after
-        `on_end`, from `on_room`, which then ends the call.
-
-        Returns:
-            False, unless the stream knows better.
-        """
+        `on_end`, from `on_room`, which then ends the call. False, unless the
+        stream knows better."""
         return False
 
     def on_room(mut self, mut replies: Replies[Self.Reply]) raises GrpcStatus:

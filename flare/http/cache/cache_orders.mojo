@@ -76,7 +76,6 @@ struct CacheOrders(Copyable, Movable):
 
         Args:
             url: As for `CacheStore.purge_prefix`; empty for all.
-            timeout_ms: How long to wait for answers.
 
         Returns:
             What became of it.
@@ -93,7 +92,6 @@ struct CacheOrders(Copyable, Movable):
 
         Args:
             url: As for `CacheStore.invalidate`.
-            timeout_ms: How long to wait for answers.
 
         Returns:
             What became of it.

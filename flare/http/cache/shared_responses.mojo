@@ -68,27 +68,16 @@ trait ResponseStore(Copyable, Deinitable, Movable):
     """
 
     def timeout_ms(self) -> Int:
-        """Tells how long a call may take, about.
-
-        Returns:
-            The time, in milliseconds.
-        """
+        """Tells how many milliseconds a call may take, about."""
         ...
 
     def octet_max(self) -> Int:
-        """Tells how long a response may be.
-
-        Returns:
-            Bytes, fields included.
-        """
+        """Tells how many bytes a response may have, fields included."""
         ...
 
     def renewed(self) raises -> Self:
-        """Makes the same store without the connections of this one, for a
+        """Gives the same store without the connections of this one, for a
         process that was forked.
-
-        Returns:
-            The store.
 
         Raises:
             Error: If it cannot be made.
@@ -96,14 +85,11 @@ trait ResponseStore(Copyable, Deinitable, Movable):
         ...
 
     def find(self, key: String, variant: List[UInt8]) raises -> SharedFind:
-        """Looks a response up.
+        """Finds a response.
 
         Args:
             key: The key of its target.
             variant: Which requests select it.
-
-        Returns:
-            What there is.
 
         Raises:
             Error: If the store cannot be asked now.
@@ -111,13 +97,11 @@ trait ResponseStore(Copyable, Deinitable, Movable):
         ...
 
     def put(self, entry: SharedEntry) raises -> Bool:
-        """Keeps a response, unless its key was removed after `entry.since`.
+        """Keeps a response, and gives False if its key was removed after
+        `entry.since`.
 
         Args:
             entry: The response.
-
-        Returns:
-            False if it was.
 
         Raises:
             Error: If the store cannot be asked now, or has no room.
@@ -137,14 +121,11 @@ trait ResponseStore(Copyable, Deinitable, Movable):
         ...
 
     def news(self, since: Int) raises -> RemovalNews:
-        """Asks what was removed.
+        """Tells what was removed.
 
         Args:
             since: The number of the last removal that is known; negative for
                 none.
-
-        Returns:
-            What came after it.
 
         Raises:
             Error: If the store cannot be asked now.

@@ -205,14 +205,8 @@ struct CacheStore(ImplicitlyCopyable):
             S: The shared store's type.
 
         Args:
-            octet_max: Most memory that responses take, in bytes, at least 4096.
-            entry_max: Most responses, at least 1.
             shared: Where to look for what is not in memory, such as
                 `RedisResponses`. It is asked once now, and need not be there.
-
-        Raises:
-            Error: If a bound is out of its range, or the system has no more
-                locks.
         """
         self = Self(octet_max=octet_max, entry_max=entry_max)
         # The keeper has the memory alone, so that neither holds the other.
@@ -229,19 +223,13 @@ struct CacheStore(ImplicitlyCopyable):
         return
 
     def has_shared(self) -> Bool:
-        """Tells whether there is a store behind the memory.
-
-        Returns:
-            True if many processes share what is kept.
-        """
+        """Tells whether there is a store behind the memory, which many
+        processes share."""
         return Bool(self._shared)
 
     def shared_stats(self) -> Optional[SharedStats]:
-        """Copies the figures of the store that many processes share.
-
-        Returns:
-            Those of this process; nothing without such a store.
-        """
+        """Copies this process's figures of the store that many processes share;
+        nothing without such a store."""
         if not self._shared:
             return None
         return self._shared.held()[].stats()
@@ -249,48 +237,35 @@ struct CacheStore(ImplicitlyCopyable):
     def find_shared(
         self, key: String, fields: Fields, policy: CachePolicy
     ) -> Optional[StoredResponse]:
-        """Looks a response up in the shared store, and waits for it.
+        """Finds a response in the shared store, and waits for it; it is not in
+        memory yet.
 
         Args:
             key: The key of its target.
             fields: The request's fields.
             policy: Of the cache.
-
-        Returns:
-            The response, which is not in memory yet.
         """
         return self._shared.held()[].find(key, fields, policy)
 
     def find_shared_later(
         self, key: String, var request: OwnedRequest, policy: CachePolicy
     ) -> Optional[LookupTicket]:
-        """Has a response looked up in the shared store by another thread.
+        """Has a response looked up in the shared store by another thread, and
+        gives what becomes of it; nothing if the store is away.
 
         Args:
-            key: The key of its target.
             request: The request.
-            policy: Of the cache.
-
-        Returns:
-            What becomes of it; nothing if the store is away.
         """
         return self._shared.held()[].find_later(key, request^, policy)
 
     def shared_wait_ms(self) -> Int:
-        """Tells how long to wait for a look-up.
-
-        Returns:
-            The time, in milliseconds.
-        """
+        """Tells how many milliseconds to wait for a look-up."""
         return self._shared.held()[].wait_ms()
 
     def mark(self) -> FetchMark:
-        """Notes the moment before a fetch or a look-up begins.
-
-        Returns:
-            What `put` compares with: if the response's key is removed in
-            between, it is not kept.
-        """
+        """Gives the moment before a fetch or a look-up begins, which `put`
+        compares with: if the response's key is removed in between, it is not
+        kept."""
         var known = self._shared.held()[].known() if self._shared else 0
         return FetchMark(self._store[].removals.lock()[].count, known)
 
@@ -329,15 +304,10 @@ struct CacheStore(ImplicitlyCopyable):
         """Finds what a request may get.
 
         Args:
-            key: The key of its target.
             fields: Its fields.
             asked: What it says to caches.
-            policy: Of the cache.
             now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
             counts: Whether it is a hit or a miss for the figures.
-
-        Returns:
-            What there is.
         """
         var hash = key_hash(key)
         ref store = self._store[]
@@ -363,16 +333,13 @@ struct CacheStore(ImplicitlyCopyable):
         since: Optional[FetchMark] = None,
         is_new: Bool = True,
     ) -> Bool:
-        """Keeps a response that nobody else has; see the other `put`.
+        """Keeps a response that nobody else has, and gives False if it is too
+        long for this store, or out of date; see the other `put`.
 
         Args:
-            key: The key of its target.
             response: The response.
             since: When it was asked for.
             is_new: Whether the shared store is to have it, too.
-
-        Returns:
-            False if it is too long for this store, or out of date.
         """
         return self.put(key, ArcPointer(response^), since=since, is_new=is_new)
 
@@ -387,14 +354,9 @@ struct CacheStore(ImplicitlyCopyable):
         """Keeps a response, and drops others if there is no more room.
 
         Args:
-            key: The key of its target.
             kept: The response.
             since: When it was asked for; if its key was removed in between, it
                 is not kept.
-            is_new: Whether the shared store is to have it, too.
-
-        Returns:
-            False if it is too long for this store, or out of date.
         """
         var hash = key_hash(key)
         ref store = self._store[]
@@ -470,15 +432,13 @@ struct CacheStore(ImplicitlyCopyable):
         shard[].counts.at(figure.index) += 1
 
     def purge(self, url: StringSpan) -> Int:
-        """Drops the responses to a URL.
+        """Drops the responses to a URL, and gives how many they were in this
+        process.
 
         Args:
             url: Scheme, host and path, such as `http://example.com/a?b=c`, as
                 the server sees them: behind a proxy that ends TLS the scheme is
                 `http`.
-
-        Returns:
-            How many they were, in this process.
         """
         var key = _key_of_url(url)
         self._note(Removal(RemovalKind.KEY, key))
@@ -496,17 +456,14 @@ struct CacheStore(ImplicitlyCopyable):
         return freed.entries
 
     def purge_prefix(self, url: StringSpan) -> Int:
-        """Drops the responses to all URLs that begin with a text. Each response
-        that is there is looked at; those of a shared store when they are asked
-        for.
+        """Drops the responses to all URLs that begin with a text, and gives how
+        many they were. Each response that is there is looked at; those of a
+        shared store when they are asked for.
 
         Args:
             url: Such as `http://example.com/images/`; empty for all. The host
                 is always whole: `http://exam` means all of the host `exam`, and
                 nothing of `example.com`.
-
-        Returns:
-            How many they were.
         """
         var prefix = _key_of_url(url) if url.byte_length() > 0 else String()
         self._note(Removal(RemovalKind.PREFIX, prefix))
@@ -534,26 +491,22 @@ struct CacheStore(ImplicitlyCopyable):
         _ = self._remove(key)
 
     def invalidate(self, url: StringSpan) -> Int:
-        """Has the responses to a URL validated before they are used again: what
-        is still the same costs the origin a 304 alone.
+        """Has the responses to a URL validated before they are used again, and
+        gives how many they are: what is still the same costs the origin a 304
+        alone.
 
         Args:
             url: As for `purge`.
-
-        Returns:
-            How many they are.
         """
         var key = _key_of_url(url)
         return self.invalidate_key(key)
 
     def invalidate_key(self, key: StringSpan) -> Int:
-        """Has the responses to a target validated before they are used again.
+        """Has the responses to a target validated before they are used again,
+        and gives how many they are.
 
         Args:
             key: The target's key.
-
-        Returns:
-            How many they are.
         """
         self._note(Removal(RemovalKind.INVALID, key))
         return self._invalidate(key)
@@ -565,11 +518,7 @@ struct CacheStore(ImplicitlyCopyable):
         return shard[].invalidate(key, hash)
 
     def stats(self) -> CacheStats:
-        """Adds up the figures.
-
-        Returns:
-            All of them, as they are now.
-        """
+        """Gives all figures as they are now."""
         var sums = Array[Int, 10](fill=0)
         for index in range(_SHARD_COUNT):
             var shard = self._store[].shards.at(index).lock()
@@ -595,16 +544,14 @@ struct CacheStore(ImplicitlyCopyable):
         self, key: StringSpan, now_s: Int, *, may_claim: Bool = True
     ) -> FetchStart:
         """Takes it upon a request to fetch a response for all who want it, or
-        lets it wait for one that does so already.
+        lets it wait for one that does so already; gives the claim, held until
+        the fetch ends, or the fetch of the other; neither if it is not worth
+        waiting for.
 
         Args:
             key: The target's key.
             now_s: The time, in seconds.
             may_claim: Whether the response may be of use to others.
-
-        Returns:
-            The claim, held until the fetch ends, or the fetch of the other;
-            neither if it is not worth waiting for.
         """
         return FetchTable.begin(
             self._store[].fetches, key_hash(key), now_s, may_claim=may_claim
@@ -612,14 +559,12 @@ struct CacheStore(ImplicitlyCopyable):
 
     def is_useless(self, key: StringSpan, now_s: Int) -> Bool:
         """Tells whether the response to a target was of no use to others of
-        late: not kept, or to be validated for each.
+        late, and is not worth looking for elsewhere: not kept, or to be
+        validated for each.
 
         Args:
             key: The target's key.
             now_s: The time, in seconds.
-
-        Returns:
-            True if it is not worth looking for it elsewhere.
         """
         return self._store[].fetches[].is_useless(key_hash(key), now_s)
 

@@ -112,7 +112,8 @@ struct CachedClient(TransferMethods):
     def send(
         mut self, var request: ClientRequest
     ) raises ClientError -> ClientResponse:
-        """Answers with what is kept, or sends a request."""
+        """Answers with what is kept, or sends a request; the rest is as for
+        `RequestMethods.send`."""
         ref state = self.client._state[]
         var prepared = self._prepare(request^, Upload())
         # What is sent decides: what hooks add, and cookies, included.

@@ -146,6 +146,7 @@ struct HttpClient(TransferMethods):
     def send(
         mut self, var request: ClientRequest
     ) raises ClientError -> ClientResponse:
+        """Sends a request; the rest is as for `RequestMethods.send`."""
         var source = NoStream()
         var sink = NoStream()
         var nobody = NoProgress()

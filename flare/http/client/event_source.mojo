@@ -104,7 +104,6 @@ struct EventSource(Movable):
         Args:
             opener: The client.
             request: What asks for the events.
-            last_id: The id of the last event that is known, if any is.
         """
         self.last_id = last_id^
         self.max_attempts = EVENT_ATTEMPT_COUNT

@@ -96,10 +96,6 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         `HttpClient.__init__`.
 
         Args:
-            base_url: What URLs without a scheme are appended to.
-            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`. With a base URL
-                they are only sent to its origin.
-            config: Times, limits and habits of each request.
             limits: How many connections there may be, and who waits.
         """
         check_problem(config.problem())
@@ -143,6 +139,7 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
     def send(
         mut self, var request: ClientRequest
     ) raises ClientError -> ClientResponse:
+        """Sends a request; the rest is as for `RequestMethods.send`."""
         var source = NoStream()
         var sink = NoStream()
         var nobody = NoProgress()

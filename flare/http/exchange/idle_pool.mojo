@@ -26,14 +26,12 @@ struct PoolLimits(ImplicitlyCopyable):
     that says less with `Keep-Alive: timeout=` is believed."""
 
     def wait_ms(self, server_ms: Int) -> Int:
-        """Decides how long one connection may wait.
+        """Gives how many milliseconds one connection may wait; less than 1 for
+        a connection that is not kept.
 
         Args:
             server_ms: How long the server keeps it, in milliseconds; negative
                 if that is not known.
-
-        Returns:
-            Milliseconds; less than 1 for a connection that is not kept.
         """
         var wait_ms = self.idle_timeout_ms
         if wait_ms < 0:

@@ -172,11 +172,7 @@ struct RetryDecision(Equatable, TrivialRegisterPassable):
     nowhere: what has failed says nothing of the server."""
 
     def is_again(self) -> Bool:
-        """Tells whether it is sent once more.
-
-        Returns:
-            True for AGAIN.
-        """
+        """Tells whether it is sent once more."""
         return self == Self.AGAIN
 
     def name(self) -> StaticString:
@@ -267,18 +263,13 @@ struct RetryBudget(ImplicitlyCopyable):
     def in_window(
         share_percent: Int, least: Int, window_ms: Int, now_ms: Int
     ) -> Self:
-        """Makes a budget for what happens in a window of time, and in the one
+        """Gives a budget for what happens in a window of time, and in the one
         before it, so that the first request of one is not alone.
 
         Args:
-            share_percent: How many repetitions there may be for 100 requests;
-                0 to 100.
             least: How many there may be in any case; they count for the share.
             window_ms: How long a window is, in milliseconds; 1 or more.
             now_ms: What time it is.
-
-        Returns:
-            The budget.
         """
         var budget = Self(share_percent, 0)
         ref bucket = budget._bucket[]
@@ -310,13 +301,10 @@ struct RetryBudget(ImplicitlyCopyable):
         return bucket.covers(bucket.level.load())
 
     def take(self, now_ms: Int = 0) -> Bool:
-        """Takes one repetition.
+        """Takes one repetition; gives False if there is none left.
 
         Args:
             now_ms: As for `note_request`.
-
-        Returns:
-            False if there is none left.
         """
         ref bucket = self._bucket[]
         bucket.turn(now_ms)
@@ -329,11 +317,7 @@ struct RetryBudget(ImplicitlyCopyable):
         return False
 
     def left(self) -> Int:
-        """Counts the repetitions for which there are tokens, for metrics.
-
-        Returns:
-            Whole ones.
-        """
+        """Counts the whole repetitions for which there are tokens, for metrics."""
         return Int(self._bucket[].level.load() // _WHOLE)
 
     def problem(self) -> String:

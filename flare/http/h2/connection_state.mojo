@@ -126,8 +126,6 @@ struct Http2Event(TrivialRegisterPassable):
         """Makes an event without an error code.
 
         Args:
-            kind: What.
-            stream_id: Where.
             ends: True if the peer's side of the stream ends.
         """
         self.kind = kind

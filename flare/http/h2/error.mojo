@@ -41,11 +41,7 @@ struct ErrorCode(Equatable, TrivialRegisterPassable, Writable):
 
     @no_inline
     def name(self) -> StaticString:
-        """Names the code.
-
-        Returns:
-            The name in the RFC; "UNKNOWN_ERROR" for any other.
-        """
+        """Names the code as the RFC does; "UNKNOWN_ERROR" for any other."""
         return line_at(_CODE_NAMES, Int(self.number))
 
     def write_to(self, mut writer: Some[Writer]):
@@ -215,11 +211,8 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
 
     @no_inline
     def text(self) -> StaticString:
-        """Says what the rule demands, for GOAWAY and the log.
-
-        Returns:
-            A sentence.
-        """
+        """Gives the sentence that says what the rule demands, for GOAWAY and
+        the log."""
         return line_at(_TEXTS, Int(self.number) - 1)
 
 

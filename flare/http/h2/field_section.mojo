@@ -139,11 +139,7 @@ struct Http2FieldSection(Movable):
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the fields, but for pseudo-header fields.
-
-        Returns:
-            Fields.
-        """
+        """Counts the fields, but for pseudo-header fields."""
         return self._count
 
     def decode(
@@ -332,13 +328,10 @@ struct Http2FieldSection(Movable):
     def pseudo(
         self, kind: UInt8
     ) -> Span[UInt8, ImmOrigin(origin_of(self.octets))]:
-        """Lends the value of a pseudo-header field.
+        """Lends the value of a pseudo-header field; empty if it was not sent.
 
         Args:
             kind: Which one, by `FieldKind`.
-
-        Returns:
-            The value; empty if it was not sent.
         """
         if not self._has(kind):
             return self.octets.span().before(0)
@@ -346,20 +339,13 @@ struct Http2FieldSection(Movable):
 
     @always_inline
     def has_priority(self) -> Bool:
-        """Tells whether there is a `priority` field.
-
-        Returns:
-            True if there is one, or more.
-        """
+        """Tells whether there is a `priority` field, or more."""
         return self.facts._priority >= 0
 
     def priority(self) -> Priority:
         """Tells what all `priority` fields say (RFC 9218 section 5), which are
-        one dictionary (RFC 8941 section 4.2).
-
-        Returns:
-            What holds if nothing is said, unless all of them are well-formed.
-        """
+        one dictionary (RFC 8941 section 4.2): what holds if nothing is said,
+        unless all of them are well-formed."""
         var priority = Priority()
         for index in range(max(self.facts._priority, 0), self._count):
             var line = self._lines.at(index)
@@ -369,11 +355,8 @@ struct Http2FieldSection(Movable):
         return priority
 
     def is_extended_connect(self) -> Bool:
-        """Tells whether a request asks for another protocol (RFC 8441).
-
-        Returns:
-            True if it has `:protocol`.
-        """
+        """Tells whether a request asks for another protocol (RFC 8441): it has
+        `:protocol`."""
         return self._has(FieldKind.PROTOCOL)
 
     def check_request(
@@ -606,13 +589,10 @@ struct Http2FieldSection(Movable):
 
     @always_inline
     def unsafe_fields[o: ImmOrigin](self) -> Fields[o]:
-        """Lends the fields, but for pseudo-header fields.
+        """Lends names and values of the fields, but for pseudo-header fields.
 
         Parameters:
             o: The lifetime to lend for; ends before the section changes.
-
-        Returns:
-            Names and values.
         """
         # SAFETY: all lines lie within the octets; the caller ends the loan
         # before the section changes.
@@ -627,23 +607,13 @@ struct Http2FieldSection(Movable):
 
         Parameters:
             o: The lifetime to lend for.
-
-        Returns:
-            An empty span.
         """
         # SAFETY: nothing is read of no octets.
         return unsafe_lend[o](self.octets.unsafe_base(), 0)
 
     @always_inline
     def unsafe_request_line[o: ImmOrigin](self) -> RequestLine[o]:
-        """Lends what HTTP/1.1 has in its request line.
-
-        Parameters:
-            o: The lifetime to lend for; ends before the section changes.
-
-        Returns:
-            The parts; `url` is `:path`.
-        """
+        """Lends what HTTP/1.1 has in its request line; `url` is `:path`."""
         # SAFETY: as for `unsafe_fields`; the checks let visible ASCII pass.
         var octets = unsafe_lend[o](self.octets.unsafe_base(), len(self.octets))
         var path = self._pseudo.at(Int(FieldKind.PATH))

@@ -75,14 +75,11 @@ struct HpackDecoder(Movable):
     def next(
         mut self, block: Span[UInt8, _], mut out: Buffer
     ) raises Http2Error -> HpackField:
-        """Decodes the next field.
+        """Decodes the next field, and gives it, or that there is none.
 
         Args:
             block: The whole block, the same from `begin` on.
             out: Gets name and value; what stands there stays where it is.
-
-        Returns:
-            The field, or that there is none.
 
         Raises:
             Http2Error: If the block is not well-formed, or is longer than

@@ -194,7 +194,6 @@ struct HpackEncoder(Movable):
         """Encodes `:status`.
 
         Args:
-            out: Where to.
             status: The status, of three digits.
         """
         var index = 0
@@ -230,7 +229,6 @@ struct HpackEncoder(Movable):
         """Encodes a field.
 
         Args:
-            out: Where to.
             name: The name in lower case.
             value: The value.
             indexing: What is kept of it.
@@ -251,9 +249,7 @@ struct HpackEncoder(Movable):
             field: Which one.
 
         Args:
-            out: Where to.
             name: Its name.
-            value: The value.
         """
         var number = self._usual.at(field.place)
         if likely(self._table.has(number)):
@@ -293,15 +289,11 @@ struct HpackEncoder(Movable):
     def add_shared(
         self, mut out: Buffer, fields: ArcPointer[HeaderMap]
     ) -> Bool:
-        """Encodes fields that `note_shared` has noted last.
+        """Encodes fields that `note_shared` has noted last; gives False, and
+        writes nothing, if they have to be encoded one by one.
 
         Args:
-            out: Where to.
             fields: The fields, which do not change while they are shared.
-
-        Returns:
-            False if they have to be encoded one by one: then nothing was
-            written.
         """
         if not self._shared or not (self._shared.held() is fields):
             return False
@@ -332,26 +324,18 @@ struct HpackEncoder(Movable):
             self._shared_octets.at(index) = octets.at(index)
 
     def entry_count(self) -> Int:
-        """Counts the entries that were ever made.
-
-        Returns:
-            How many.
-        """
+        """Counts the entries that were ever made."""
         return self._table.insert_count
 
     @no_inline
     def add_kept(
         self, mut out: Buffer, name: Span[UInt8, _], value: Span[UInt8, _]
     ) -> Bool:
-        """Encodes a field of which an earlier block has had name and value kept.
+        """Encodes a field of which an earlier block has had name and value
+        kept; gives False, and writes nothing, if it is to be encoded by `add`.
 
         Args:
-            out: Where to.
             name: The name.
-            value: The value.
-
-        Returns:
-            False if it is to be encoded by `add`: then nothing was written.
         """
         var number = Int(self._slots.at(_hash(name, value))) - 1
         if unlikely(not self._is_entry(number, name, value)):
@@ -427,7 +411,6 @@ struct HpackEncoder(Movable):
         """Encodes `content-length`, which is not kept: the next is another.
 
         Args:
-            out: Where to.
             length: What it says, at least 0.
         """
         comptime INDEX = find_static("content-length".as_bytes(), "".as_bytes())

@@ -31,14 +31,12 @@ struct Priority(Equatable, TrivialRegisterPassable):
 
     @staticmethod
     def parse(value: Span[UInt8, _]) -> Self:
-        """Reads a Priority field value (RFC 9218 section 4).
+        """Reads a Priority field value (RFC 9218 section 4). Members that are
+        unknown, or have a value of no use, say nothing; neither does a value
+        that is no dictionary.
 
         Args:
             value: A dictionary of RFC 8941.
-
-        Returns:
-            What it says. Members that are unknown, or have a value of no use,
-            say nothing; neither does a value that is no dictionary.
         """
         var priority = Self()
         if not priority.take(value):
@@ -48,14 +46,7 @@ struct Priority(Equatable, TrivialRegisterPassable):
     @always_inline
     def take(mut self, value: Span[UInt8, _]) -> Bool:
         """Takes over what a field line says; lines of one section are one
-        dictionary (RFC 8941 section 4.2).
-
-        Args:
-            value: A dictionary of RFC 8941.
-
-        Returns:
-            False if it is none.
-        """
+        dictionary (RFC 8941 section 4.2). Gives False if it is none."""
         # SAFETY: the loan ends with the call.
         return self._take_members(
             unsafe_lend[ImmUntrackedOrigin](value.unsafe_ptr(), len(value))
@@ -113,11 +104,7 @@ struct Priority(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def packed(self) -> Int:
-        """Puts it into a few bits.
-
-        Returns:
-            At most eight of them.
-        """
+        """Gives it in at most eight bits."""
         return (Int(self.urgency) << 1) | Int(self.is_incremental)
 
     @always_inline

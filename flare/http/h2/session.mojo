@@ -214,16 +214,13 @@ struct Http2Session(Movable):
     def next_event(
         mut self, mut input: Buffer, mut out: Buffer, now_ms: Int
     ) raises Http2Error -> Http2Event:
-        """Takes frames until one of them is to be told of.
+        """Takes frames until one of them is to be told of, and gives what
+        happened.
 
         Args:
             input: The octets that have arrived. All of them are taken, but for
                 a part of a frame, and what is told of.
             out: Gets what the peer has to be told.
-            now_ms: The time now.
-
-        Returns:
-            What happened.
 
         Raises:
             Http2Error: If the peer broke a rule that ends the connection.
@@ -287,13 +284,10 @@ struct Http2Session(Movable):
     def data(
         self, ref input: Buffer
     ) -> Span[UInt8, ImmOrigin(origin_of(input))]:
-        """Lends the content that DATA told of.
+        """Lends the content that DATA told of, until the next `next_event`.
 
         Args:
             input: The buffer that `next_event` was given.
-
-        Returns:
-            The content, until the next `next_event`.
         """
         # SAFETY: so much of the input was counted.
         return unsafe_lend[ImmOrigin(origin_of(input))](
@@ -301,15 +295,13 @@ struct Http2Session(Movable):
         )
 
     def next_content_len(self, input: Buffer, stream_id: Int) -> Int:
-        """Tells, after HEADERS, whether the next frame is here and has all the
-        content of their stream.
+        """Tells, after HEADERS, how many bytes of content `take_content` has if
+        the next frame is here and has all the content of their stream; -1 if
+        more has to come.
 
         Args:
             input: The buffer that `next_event` was given.
             stream_id: The stream.
-
-        Returns:
-            Bytes of the content, for `take_content`; -1 if more has to come.
         """
         if len(input) < FRAME_HEADER_LEN:
             return -1
@@ -331,19 +323,14 @@ struct Http2Session(Movable):
         mut out: Buffer,
         now_ms: Int,
     ) raises Http2Error -> Bool:
-        """Takes the frame that `next_content_len` has told of; see
-        `next_event`.
+        """Takes the frame that `next_content_len` has told of, and gives True
+        if `data` lends the content; see `next_event`. False if the frame broke
+        a rule of its stream, which is over.
 
         Args:
             length: What it told.
-            stream_id: The stream.
             input: The buffer that `next_event` was given.
             out: Gets what the peer has to be told.
-            now_ms: The time now.
-
-        Returns:
-            True if `data` lends the content. False if the frame broke a rule of
-            its stream, which is over.
 
         Raises:
             Http2Error: If it broke one that ends the connection.
@@ -384,11 +371,8 @@ struct Http2Session(Movable):
             swap(other, self.section)
 
     def is_in_block(self) -> Bool:
-        """Tells whether a part of a field block is kept here.
-
-        Returns:
-            True if the next frame has to continue it.
-        """
+        """Tells whether a part of a field block is kept here, so that the next
+        frame has to continue it."""
         return self._block.stream_id != 0
 
     def _take_preface(mut self, mut input: Buffer) raises Http2Error -> Bool:
@@ -629,12 +613,8 @@ struct Http2Session(Movable):
         return Http2Event(EventKind.TRAILERS, id, True)
 
     def open_stream(mut self) -> Int:
-        """Begins a stream of ours.
-
-        Returns:
-            Its number; 0 if the peer allows no more now, one side has sent
-            GOAWAY, or numbers have run out.
-        """
+        """Begins a stream of ours, and gives its number; 0 if the peer allows
+        no more now, one side has sent GOAWAY, or numbers have run out."""
         ref state = self.state
         var count = 0
         for index in range(len(state.table)):
@@ -659,7 +639,6 @@ struct Http2Session(Movable):
         """Writes the field block in as many frames as it needs (section 4.3).
 
         Args:
-            out: Where to.
             stream_id: The stream, which is in the table and which we have not
                 ended: fields that are encoded and not sent put the peer's table
                 out of step.
@@ -674,7 +653,6 @@ struct Http2Session(Movable):
         """Does what `end_block` does, for who has found the stream.
 
         Args:
-            out: Where to.
             index: The stream's, in the table.
             ends: True if nothing follows on it; the index may be another
                 stream's then.
@@ -715,14 +693,8 @@ struct Http2Session(Movable):
 
     @always_inline
     def sendable_len(self, stream_id: Int) -> Int:
-        """Tells how much content may be sent now (section 6.9.1).
-
-        Args:
-            stream_id: The stream.
-
-        Returns:
-            Bytes; 0 if its window or the connection's is shut, -1 if there is
-            no such stream.
+        """Tells how many bytes of content may be sent now (section 6.9.1); 0 if
+        its window or the connection's is shut, -1 if there is no such stream.
         """
         var index = self.state.table.find(stream_id)
         if index < 0:
@@ -731,14 +703,7 @@ struct Http2Session(Movable):
 
     @always_inline
     def sendable_len_at(self, index: Int) -> Int:
-        """Tells the same of a stream that was found.
-
-        Args:
-            index: The stream's, in the table.
-
-        Returns:
-            Bytes; 0 if its window or the connection's is shut.
-        """
+        """Tells the same of a stream that was found."""
         return max(
             0,
             min(self.state.send_window, self.state.table.at(index).send_window),
@@ -754,7 +719,6 @@ struct Http2Session(Movable):
         """Writes content, in frames of the length that every peer takes.
 
         Args:
-            out: Where to.
             stream_id: The stream, which we have not ended.
             octets: The content; not more than `sendable_len`.
             ends: True if nothing follows.
@@ -773,8 +737,6 @@ struct Http2Session(Movable):
         """Does what `write_data` does, for who has found the stream.
 
         Args:
-            out: Where to.
-            index: The stream's, in the table.
             octets: The content; not more than `sendable_len_at`.
             ends: True if nothing follows; the index may be another stream's
                 then.

@@ -88,7 +88,6 @@ struct ReverseProxy(Copyable, Handler):
 
         Args:
             upstreams: Where requests go, as above.
-            config: Times, limits and rules.
 
         Raises:
             Error: If there is none, or one is no such URL.
@@ -96,12 +95,8 @@ struct ReverseProxy(Copyable, Handler):
         self._shared = ArcPointer(ProxyShared(config^, upstreams))
 
     def upstreams(self) -> Upstreams:
-        """Gives the upstreams, to add, drain and remove some, and to ask how
-        they are.
-
-        Returns:
-            The very ones, for any thread.
-        """
+        """Gives the very upstreams, for any thread: to add, drain and remove
+        some, and to ask how they are."""
         return self._shared[].upstreams
 
     def serve(self, req: Request) raises -> Response:
@@ -166,11 +161,8 @@ struct ReverseProxy(Copyable, Handler):
         return later(req, errand)
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Asks for the request as soon as its head is there.
-
-        Returns:
-            That the answer comes later, and how long it may take.
-        """
+        """Asks for the request as soon as its head is there, and gives how long
+        the answer, which comes later, may take."""
         ref config = self._shared[].config
         return RequestPolicy(
             max_body_size=config.max_body_size,
@@ -180,19 +172,11 @@ struct ReverseProxy(Copyable, Handler):
         )
 
     def may_upgrade(self) -> Bool:
-        """Tells whether protocols may be changed through it.
-
-        Returns:
-            What the rules say.
-        """
+        """Tells whether the rules let protocols be changed through it."""
         return len(self._shared[].config.rules.upgrade_protocols) > 0
 
     def may_defer(self) -> Bool:
-        """Tells that answers come later.
-
-        Returns:
-            True.
-        """
+        """Tells that answers come later."""
         return True
 
 

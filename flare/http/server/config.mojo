@@ -267,16 +267,14 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
     def from_env(
         prefix: StringSpan, var base: Self = Self()
     ) raises SettingsError -> Self:
-        """Reads fields from the environment, such as `APP_MAX_BODY_SIZE` for
-        `max_body_size` if `APP_` is the prefix; see `read_env`.
+        """Reads and checks fields from the environment, such as
+        `APP_MAX_BODY_SIZE` for `max_body_size` if `APP_` is the prefix; see
+        `read_env`.
 
         Args:
             prefix: What names of the variables begin with; one that begins so
                 and names no field is refused.
             base: What holds for the other fields.
-
-        Returns:
-            The configuration; it has been checked.
 
         Raises:
             SettingsError: All that is unknown or bad, and what contradicts
@@ -286,16 +284,13 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
 
     @staticmethod
     def from_args(var base: Self = Self()) raises SettingsError -> Self:
-        """Reads fields from the arguments of the program, such as
+        """Reads and checks fields from the arguments of the program, such as
         `--max-body-size=1048576`; `--help` lists them and ends the program. See
         `read_args`.
 
         Args:
             base: What holds for the other fields, such as what `from_env` has
                 read.
-
-        Returns:
-            The configuration; it has been checked.
 
         Raises:
             SettingsError: All that is unknown or bad, and what contradicts
@@ -305,28 +300,18 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
 
     @staticmethod
     def defaults() -> Self:
-        """Makes the defaults, for `read_settings` and its like.
-
-        Returns:
-            What `ServerConfig()` is.
-        """
+        """Gives the defaults, those of `ServerConfig()`, for `read_settings`
+        and its like."""
         return Self()
 
     @staticmethod
     def about(name: StringSpan) -> StaticString:
-        """Says what a field means, for `--help`.
-
-        Returns:
-            A line; empty for a name that is none.
-        """
+        """Gives a line that says what a field means, for `--help`; empty for a
+        name that is none."""
         return about_field(name)
 
     def head_limits(self) -> HeadLimits:
-        """Gives the bounds that the parser keeps.
-
-        Returns:
-            The bounds of a request head.
-        """
+        """Gives the bounds of a request head, which the parser keeps."""
         return HeadLimits(
             self.max_target_size, self.max_header_size, self.max_fields
         )
@@ -408,11 +393,8 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
             raise ConfigError(problem^)
 
     def problem(self) -> String:
-        """Says what `check` refuses, as text that a build can fail with.
-
-        Returns:
-            The error's text, or nothing if the fields make sense.
-        """
+        """Gives the text of what `check` refuses, for a build to fail with;
+        nothing if the fields make sense."""
         try:
             self.check()
         except error:

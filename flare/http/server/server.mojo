@@ -99,21 +99,15 @@ struct StatsHandle(Copyable, MetricSource):
     var _board: ArcPointer[SharedStats]
 
     def total(self) -> WorkerStats:
-        """Sums over all workers.
-
-        Returns:
-            The sums.
-        """
+        """Counts over all workers."""
         return self._board[].total()
 
     def worker(self, index: Int) raises -> WorkerStats:
-        """Reads the figures of one worker.
+        """Reads the figures of one worker; all are 0 if there is no such
+        worker.
 
         Args:
             index: Counted from 0.
-
-        Returns:
-            Its figures; all 0 if there is no such worker.
 
         Raises:
             Error: If the index is not 0 to 255.
@@ -182,15 +176,11 @@ struct HttpServer(Movable):
     def bind(
         address: SocketAddr, var config: ServerConfig = ServerConfig()
     ) raises -> Self:
-        """Makes a server that listens at an address.
+        """Makes a server that listens at an address, and gives it: clients can
+        connect from now on, and are answered when `serve` is called.
 
         Args:
             address: Where; port 0 lets the kernel choose one.
-            config: Limits and times.
-
-        Returns:
-            The server; clients can connect from now on, and are answered when
-            `serve` is called.
 
         Raises:
             Error: If the address cannot be had, or the configuration
@@ -205,18 +195,14 @@ struct HttpServer(Movable):
         var tls: TlsServerConfig,
         var config: ServerConfig = ServerConfig(),
     ) raises -> Self:
-        """Makes a server that listens at an address and speaks HTTPS.
+        """Makes a server that listens at an address and speaks HTTPS, and gives
+        it.
 
         This loads OpenSSL 3, which plain HTTP does not need.
 
         Args:
-            address: Where; port 0 lets the kernel choose one.
             tls: Certificates and rules. An empty `alpn` becomes "h2" and
                 "http/1.1", or the latter alone if HTTP/2 is off.
-            config: Limits and times.
-
-        Returns:
-            The server.
 
         Raises:
             Error: If the address cannot be had, a certificate does not work,
@@ -236,7 +222,8 @@ struct HttpServer(Movable):
         *,
         replace_stale: Bool = False,
     ) raises -> Self:
-        """Makes a server that listens at a Unix socket, for a proxy in front.
+        """Makes a server that listens at a Unix socket, for a proxy in front,
+        and gives it.
 
         Workers share its socket. `Request.peer` is 0.0.0.0:0, as of no peer
         over IP: the network "0.0.0.0" trusts all who may connect.
@@ -248,9 +235,6 @@ struct HttpServer(Movable):
             config: Limits and times; `inherits_listeners` has to be off.
             replace_stale: True to take over the path of a program that died.
 
-        Returns:
-            The server.
-
         Raises:
             Error: As `bind`, or if listeners were to be inherited.
         """
@@ -260,24 +244,16 @@ struct HttpServer(Movable):
         return server^
 
     def reload_handle(self) -> ReloadHandle:
-        """Makes a handle that reads certificates anew, as SIGHUP does under
-        `serve_prefork`; for other threads and handlers.
-
-        Returns:
-            The handle.
-        """
+        """Gives a handle that reads certificates anew, as SIGHUP does under
+        `serve_prefork`; for other threads and handlers."""
         ref tls = self._terms[].tls
         if not tls:
             return ReloadHandle(None)
         return ReloadHandle(tls.held().context.copy())
 
     def local_addr(self) -> SocketAddr:
-        """Tells where the server listens.
-
-        Returns:
-            The address, with the port that the kernel chose; 0.0.0.0:0 for a
-            Unix socket.
-        """
+        """Tells at which address the server listens, with the port that the
+        kernel chose; 0.0.0.0:0 for a Unix socket."""
         return self._address
 
     def shutdown(self):
@@ -290,37 +266,23 @@ struct HttpServer(Movable):
         self._waker.wake()
 
     def shutdown_handle(self) -> ShutdownHandle:
-        """Makes a handle that can be given to other threads and to handlers.
-
-        Returns:
-            The handle.
-        """
+        """Gives a handle that can be given to other threads and to handlers."""
         return ShutdownHandle(self._waker.copy())
 
     def ready_switch(self) -> ReadySwitch:
-        """Gives the switch for `Readiness`, which the server turns off when it
-        begins to stop.
-
-        Returns:
-            The switch, on. Turned off by hand it says so beforehand: a load
-            balancer has time to send its requests elsewhere.
-        """
+        """Gives the switch for `Readiness`, which is on, and which the server
+        turns off when it begins to stop. Turned off by hand it says so
+        beforehand: a load balancer has time to send its requests elsewhere."""
         return self._terms[].ready
 
     def stats(self) -> WorkerStats:
-        """Sums the figures of all workers.
-
-        Returns:
-            Requests and connections since the server was made.
-        """
+        """Counts requests and connections of all workers since the server was
+        made."""
         return self._board[].total()
 
     def stats_handle(self) -> StatsHandle:
-        """Makes a handle that can be given to other threads and to handlers.
-
-        Returns:
-            The handle; in worker processes it shows the figures of all.
-        """
+        """Gives a handle that can be given to other threads and to handlers; in
+        worker processes it shows the figures of all."""
         return StatsHandle(self._board.copy())
 
     def serve(self, var handler: AnyHandler) raises:
@@ -447,10 +409,6 @@ struct HttpServer(Movable):
     ) raises:
         """Answers requests in several worker processes under a supervisor.
 
-        Args:
-            handler: Answers requests, as for `serve`; each process has a copy.
-            prefork: How many workers, and how they are treated.
-
         Raises:
             Error: As the form with hooks does.
         """
@@ -462,7 +420,6 @@ struct HttpServer(Movable):
         """Answers requests in several worker processes under a supervisor.
 
         Args:
-            handler: Answers requests, as for `serve`; each process has a copy.
             workers: 1 to 256; by default one for each usable CPU.
 
         Raises:

@@ -43,11 +43,7 @@ struct ServerSettings(Copyable, Defaultable, SettingsGroup):
 
     @staticmethod
     def about(name: StringSpan) -> StaticString:
-        """Says what a field means, for `--help`.
-
-        Returns:
-            A line.
-        """
+        """Gives a line that says what a field means, for `--help`."""
         if name == "address":
             return "Where to listen; 0.0.0.0 or :: for all networks."
         if name == "port":
@@ -55,21 +51,15 @@ struct ServerSettings(Copyable, Defaultable, SettingsGroup):
         return "How many workers; 0 for one for each usable CPU."
 
     def problem(self) -> String:
-        """Says what is wrong with port or workers.
-
-        Returns:
-            A sentence; empty if all is well.
-        """
+        """Gives a sentence that says what is wrong with port or workers, and
+        names the fields; empty if all is well."""
         var found = range_problem("port", self.port, 0, 65_535)
         if found.byte_length() > 0:
             return found^
         return range_problem("workers", self.workers, 0, WORKER_COUNT_MAX)
 
     def bind(self) raises -> HttpServer:
-        """Makes a server that listens there.
-
-        Returns:
-            The server.
+        """Makes a server that listens there, and gives it.
 
         Raises:
             Error: As `HttpServer.bind`.
@@ -77,30 +67,18 @@ struct ServerSettings(Copyable, Defaultable, SettingsGroup):
         return HttpServer.bind(self.socket_addr(), self.config.copy())
 
     def bind_or_exit(self) -> HttpServer:
-        """Makes a server that listens there; if that cannot be, ends the program
-        with a line on standard error and exit code 2: the address is not this
-        machine's, or the port is taken, or needs rights.
-
-        Returns:
-            The server.
-        """
+        """Makes a server that listens there, and gives it; if that cannot be,
+        ends the program with a line on standard error and exit code 2: the
+        address is not this machine's, or the port is taken, or needs rights."""
         try:
             return self.bind()
         except error:
             exit_refusing([String("cannot listen: ", error)])
 
     def socket_addr(self) -> SocketAddr:
-        """Gives address and port, such as for `HttpServer.bind_tls`.
-
-        Returns:
-            Both.
-        """
+        """Gives address and port, such as for `HttpServer.bind_tls`."""
         return SocketAddr(self.address, UInt16(self.port))
 
     def worker_count(self) -> Int:
-        """Counts the workers, for `serve` and `serve_prefork`.
-
-        Returns:
-            How many; at least 1.
-        """
+        """Counts the workers, at least 1, for `serve` and `serve_prefork`."""
         return self.workers if self.workers > 0 else default_worker_count()

@@ -20,18 +20,11 @@ struct WsIncoming[o: ImmOrigin](Copyable, Movable, Sized):
     var _payload: Span[UInt8, Self.o]
 
     def __len__(self) -> Int:
-        """Counts the octets.
-
-        Returns:
-            Length in bytes.
-        """
+        """Counts the octets."""
         return len(self._payload)
 
     def as_text(self) raises -> StringSpan[Self.o]:
-        """Lends the text.
-
-        Returns:
-            The text, which is UTF-8.
+        """Lends the text, which is UTF-8.
 
         Raises:
             Error: If the message is octets.
@@ -41,11 +34,7 @@ struct WsIncoming[o: ImmOrigin](Copyable, Movable, Sized):
         return StringSpan(unsafe_from_utf8=self._payload)
 
     def as_bytes(self) -> Span[UInt8, Self.o]:
-        """Lends the octets, of text too.
-
-        Returns:
-            The payload.
-        """
+        """Lends the octets, of text too."""
         return self._payload
 
 

@@ -138,21 +138,18 @@ struct WsHub(Copyable, HasBackplane):
         gap_text: StringSpan = "",
     ) -> ResumedRoom:
         """Lets a client that comes back into a room: it gets what it has
-        missed, in order, and then what is sent from now on, none of it twice.
+        missed, in order, and then what is sent from now on, none of it twice;
+        gives how much it was sent, and whether that is all that it missed.
 
         It is called in `on_open`, in place of `join`. What the client gets here
         is not bounded by `WsConfig.max_queue_size`, but counts for what follows.
 
         Args:
-            sender: Sends to the client.
             room: The room.
             last_id: The id of the last message that it has seen; empty if it
                 has seen none, and is to get all that is kept.
             gap_text: A text message that it gets before all else if it has
                 missed more than is kept; by default it gets none.
-
-        Returns:
-            How much it was sent, and whether that is all that it missed.
         """
         if self._channel:
             # Another process may have said it a moment ago.
@@ -167,32 +164,18 @@ struct WsHub(Copyable, HasBackplane):
         """Lets a client out of a room; call it in `on_close`.
 
         Args:
-            sender: Sends to the client.
             room: The room; ends when the last one leaves.
         """
         self._rooms.lock()[].leave(String(room), sender.id())
 
     def leave_all(self, sender: WsSender) -> Int:
-        """Lets a client out of all rooms that it is in; call it in `on_close`,
-        and no room has to be remembered.
-
-        Args:
-            sender: Sends to the client.
-
-        Returns:
-            How many rooms it was in.
-        """
+        """Lets a client out of all rooms that it is in, and gives how many they
+        were; call it in `on_close`, and no room has to be remembered."""
         return self._rooms.lock()[].leave_all(sender.id())
 
     def rooms_of(self, sender: WsSender) -> List[String]:
-        """Names the rooms that a client is in.
-
-        Args:
-            sender: Sends to the client.
-
-        Returns:
-            The rooms, in the order in which it has joined them.
-        """
+        """Names the rooms that a client is in, in the order in which it has
+        joined them."""
         return self._rooms.lock()[].rooms_of(sender.id())
 
     def count(self, room: StringSpan = "") -> Int:
@@ -200,9 +183,6 @@ struct WsHub(Copyable, HasBackplane):
 
         Args:
             room: The room.
-
-        Returns:
-            How many there are.
         """
         return self._rooms.lock()[].count(String(room))
 
@@ -211,7 +191,6 @@ struct WsHub(Copyable, HasBackplane):
         it anew. A user may have any number of connections, in any processes.
 
         Args:
-            sender: Sends to the client.
             user: The user; empty if it is nobody's.
         """
         if self._channel:
@@ -219,23 +198,17 @@ struct WsHub(Copyable, HasBackplane):
         self._rooms.lock()[].set_user(sender, user)
 
     def unset_user(self, sender: WsSender):
-        """Forgets whose a connection is; call it in `on_close`.
-
-        Args:
-            sender: Sends to the client.
-        """
+        """Forgets whose a connection is; call it in `on_close`."""
         self._rooms.lock()[].unset_user(sender.id())
 
     def send_to_user(self, user: StringSpan, text: StringSpan) -> Int:
         """Sends a text message to a user, on all connections that he has, in
-        all processes. It is kept in no history.
+        all processes, and gives to how many of this process it goes. It is kept
+        in no history.
 
         Args:
             user: The user.
             text: The text.
-
-        Returns:
-            To how many connections of this process it goes.
         """
         if self._channel:
             return self._channel.held()[].send(
@@ -249,11 +222,7 @@ struct WsHub(Copyable, HasBackplane):
         all processes. It is kept in no history.
 
         Args:
-            user: The user.
             octets: The octets.
-
-        Returns:
-            To how many connections of this process it goes.
         """
         if self._channel:
             return self._channel.held()[].send(
@@ -269,15 +238,13 @@ struct WsHub(Copyable, HasBackplane):
         reason: StringSpan = "",
     ) raises -> Int:
         """Closes the connections of a user, in all processes, after what was
-        sent to him before. He may come back at once: refuse him in `on_open`.
+        sent to him before, and gives how many of this process they were. He may
+        come back at once: refuse him in `on_open`.
 
         Args:
             user: The user.
             code: As for `WsSender.close`.
             reason: At most 123 bytes.
-
-        Returns:
-            How many connections of this process were closed.
 
         Raises:
             Error: If code or reason cannot be sent; then none is closed.
@@ -293,18 +260,14 @@ struct WsHub(Copyable, HasBackplane):
     def send_text(
         self, text: StringSpan, room: StringSpan = "", *, id: StringSpan = ""
     ) -> Int:
-        """Sends a text message to all in a room.
+        """Sends a text message to all in a room, and gives to how many of this
+        process it goes; those that are closed, or too far behind, do not count.
 
         Args:
-            text: The text.
             room: The room.
             id: What a client that comes back names to go on from here, in a
                 room with a history; tell it within the text. No other message
                 of the room may have it. A client cannot name one without.
-
-        Returns:
-            To how many of this process it goes; those that are closed, or too
-            far behind, do not count.
         """
         return self._send(MessageKind.TEXT, text.as_bytes(), room, id, 0)
 
@@ -316,20 +279,15 @@ struct WsHub(Copyable, HasBackplane):
         all_but: WsSender,
         id: StringSpan = "",
     ) -> Int:
-        """Sends a text message to all in a room but one: to the others, what one
-        of them has said.
+        """Sends a text message to all in a room but one, and gives to how many
+        of this process it goes: to the others, what one of them has said.
 
         A history keeps it for all: a client that comes back has another
         connection, and gets what was said since, its own messages too.
 
         Args:
-            text: The text.
-            room: The room.
             all_but: Whose client does not get it; it need not be in the room.
             id: As for all.
-
-        Returns:
-            To how many of this process it goes.
         """
         return self._send(
             MessageKind.TEXT, text.as_bytes(), room, id, all_but.id()
@@ -342,15 +300,12 @@ struct WsHub(Copyable, HasBackplane):
         *,
         id: StringSpan = "",
     ) -> Int:
-        """Sends a binary message to all in a room.
+        """Sends a binary message to all in a room, and gives to how many of
+        this process it goes.
 
         Args:
-            octets: The octets.
             room: The room.
             id: As for `send_text`.
-
-        Returns:
-            To how many of this process it goes.
         """
         return self._send(MessageKind.BINARY, octets, room, id, 0)
 
@@ -362,17 +317,7 @@ struct WsHub(Copyable, HasBackplane):
         all_but: WsSender,
         id: StringSpan = "",
     ) -> Int:
-        """Sends a binary message to all in a room but one, as `send_text` does.
-
-        Args:
-            octets: The octets.
-            room: The room.
-            all_but: Whose client does not get it; it need not be in the room.
-            id: As for `send_text`.
-
-        Returns:
-            To how many of this process it goes.
-        """
+        """Sends a binary message to all in a room but one, as `send_text` does."""
         return self._send(MessageKind.BINARY, octets, room, id, all_but.id())
 
     def _send(
@@ -394,19 +339,13 @@ struct WsHub(Copyable, HasBackplane):
         )
 
     def backplane_counts(self) -> BackplaneCounts:
-        """Tells what went to other processes and came from them.
-
-        Returns:
-            The figures of this process; zeros without a backplane.
-        """
+        """Tells what went to other processes and came from them: the figures of
+        this process; zeros without a backplane."""
         if self._channel:
             return self._channel.held()[].counts()
         return BackplaneCounts()
 
     def backplane_channel(self) -> Optional[ArcPointer[HubChannel]]:
-        """Tells of its way to other processes; `BackplaneMetrics` asks.
-
-        Returns:
-            The way; None without a backplane.
-        """
+        """Gives its way to other processes, for `BackplaneMetrics`; None
+        without a backplane."""
         return self._channel.copy()

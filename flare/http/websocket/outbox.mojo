@@ -363,27 +363,17 @@ struct WsSender(Copyable, Movable):
         self._box = box
 
     def id(self) -> UInt64:
-        """Tells connections apart.
-
-        Returns:
-            A number that no other connection of this process has.
-        """
+        """Gives a number that no other connection of this process has."""
         return self._box.lock()[].id
 
     def subprotocol(self) -> String:
-        """Tells which subprotocol was agreed on (RFC 6455 section 4.2.2).
-
-        Returns:
-            One of `WsConfig.subprotocols`; empty for none.
-        """
+        """Tells which of `WsConfig.subprotocols` was agreed on (RFC 6455
+        section 4.2.2); empty for none."""
         return self._box.lock()[].subprotocol
 
     def is_open(self) -> Bool:
-        """Tells whether something can still be sent.
-
-        Returns:
-            False once the connection is closed, from whichever side.
-        """
+        """Tells whether something can still be sent: the connection is not
+        closed, from whichever side."""
         return not self._box.lock()[].is_closed
 
     def send_text(self, text: StringSpan) raises:

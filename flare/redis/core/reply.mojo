@@ -71,8 +71,8 @@ struct ReplyNode(TrivialRegisterPassable):
 struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
     """A reply, lent from the connection's octets.
 
-    It is good until the next call of what lent it; `keep` copies it. Each raises
-    `RedisError` if it is an error of the server, or not what is asked for.
+    It is good until the next call of what lent it; `keep` copies it. Each method
+    raises `RedisError` if it is an error of the server, or not what is asked for.
 
         var reply = redis.command("LRANGE", "queue", 0, -1)
         for item in reply:

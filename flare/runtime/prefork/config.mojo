@@ -22,14 +22,11 @@ struct RestartPolicy(Copyable, Movable):
     """Length of the sliding window."""
 
     def delay_ms(self, crash_count: Int, random: UInt64) -> Int:
-        """Chooses the wait before a restart.
+        """Gives the wait before a restart: between half of it and all of it.
 
         Args:
             crash_count: Crashes of the worker in a row, at least 1.
             random: Any number; spreads workers that crash together.
-
-        Returns:
-            Between half of the wait and all of it.
         """
         var backoff = Backoff(self.delay_first_ms, self.delay_max_ms)
         return backoff.wait_ms(crash_count, random)

@@ -64,24 +64,13 @@ struct Prefork(Movable):
         self._master_id = process_id()
 
     def __init__(out self, var config: PreforkConfig) raises:
-        """Makes a supervisor of workers without listening sockets.
-
-        Args:
-            config: How many workers, and how they are treated.
-
-        Raises:
-            Error: If the configuration makes no sense.
-        """
+        """Makes a supervisor of workers without listening sockets."""
         self = Self(
             config^, List[RawSocket](), ArcPointer(SharedStats()), Waker()
         )
 
     def is_child(self) -> Bool:
-        """Tells a worker from the master.
-
-        Returns:
-            True in a worker process.
-        """
+        """Tells whether this is a worker, not the master."""
         return process_id() != self._master_id
 
     def stop(self):
@@ -89,11 +78,8 @@ struct Prefork(Movable):
         self._waker.wake()
 
     def stats(self) -> WorkerStats:
-        """Sums the figures of all workers.
-
-        Returns:
-            The sums; the program's work decides what it counts.
-        """
+        """Gives the figures summed over all workers; the program's work decides
+        what it counts."""
         return self._board[].total()
 
     def run(

@@ -59,9 +59,6 @@ trait PreforkHooks(Deinitable, Movable):
 
         It counts to the worker's `start_timeout_ms`.
 
-        Args:
-            worker: Counted from 0.
-
         Raises:
             Error: The worker ends, as by a crash.
         """
@@ -79,7 +76,6 @@ trait PreforkHooks(Deinitable, Movable):
         """Called in the master when the successor of a crashed worker is ready.
 
         Args:
-            worker: Counted from 0.
             process_id: The new process.
         """
         return
@@ -140,11 +136,7 @@ struct ChildProcess(Movable):
         self._line = line^
 
     def take_listeners(mut self) -> List[RawSocket]:
-        """Takes the listening sockets of this worker.
-
-        Returns:
-            The sockets; none at a second call.
-        """
+        """Takes the listening sockets of this worker; none at a second call."""
         var listeners = List[RawSocket]()
         swap(listeners, self._listeners)
         return listeners^
@@ -159,29 +151,19 @@ struct ChildProcess(Movable):
 
     def take_line(mut self) -> Optional[MasterLine]:
         """Takes the line to the master, for a program that serves the sockets
-        of workers which are down; call `ready` before.
-
-        Returns:
-            The line; nothing at a second call.
-        """
+        of workers which are down; call `ready` before. Nothing at a second
+        call."""
         var line = Optional[MasterLine](None)
         swap(line, self._line)
         return line^
 
     def lifeline_fd(self) -> Int32:
-        """Lends a descriptor that becomes readable when the master has ended.
-
-        Returns:
-            A descriptor, good while this value lives.
-        """
+        """Lends a descriptor that becomes readable when the master has ended;
+        good while this value lives."""
         return self._lifeline.fd()
 
     def is_orphan(self) -> Bool:
-        """Tells whether the master has ended.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the master has ended."""
         var octet = Array[UInt8, 1](fill=0)
         return read_into(self._lifeline.fd(), Span(octet)) != -EAGAIN
 

@@ -56,14 +56,6 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
         """Makes an agreement.
 
         Args:
-            server_no_context_takeover: True if each message of the server
-                stands for itself.
-            client_no_context_takeover: True if each message of the client
-                stands for itself.
-            server_window_bits: How far back messages of the server refer, as a
-                power of two: 8 to 15.
-            client_window_bits: How far back messages of the client refer, as a
-                power of two: 8 to 15.
             names_server_window: True to write `server_window_bits` even if it
                 is 15.
         """
@@ -76,13 +68,11 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
         self._new_inflater = _new_inflater
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares what is agreed on, however it is written.
+        """Tells whether both sides may do the same by it, however it is
+        written.
 
         Args:
             other: An agreement.
-
-        Returns:
-            True if both sides may do the same.
         """
         return (
             self.server_no_context_takeover == other.server_no_context_takeover
@@ -94,11 +84,8 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def widest() -> Self:
-        """Makes what there is without any parameter.
-
-        Returns:
-            Context taken over both ways, windows of 32 KiB.
-        """
+        """Gives what there is without any parameter: context taken over both
+        ways, windows of 32 KiB."""
         return Self(False, False, _WINDOW_BITS_MAX, _WINDOW_BITS_MAX)
 
     def write_to(self, mut writer: Some[Writer]):
@@ -129,14 +116,11 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
             self.client_window_bits.write_to(writer)
 
     def offer(self) -> String:
-        """Writes what a client offers.
+        """Gives the value of a Sec-WebSocket-Extensions field by which a client
+        offers it.
 
         Source: RFC 7692 section 7.1.2.2: without a value, the parameter tells
-        that the client can keep to a smaller window if the server asks.
-
-        Returns:
-            The value of a Sec-WebSocket-Extensions field.
-        """
+        that the client can keep to a smaller window if the server asks."""
         var text = String(self)
         if self.client_window_bits == _WINDOW_BITS_MAX:
             text += "; "
@@ -144,15 +128,12 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
         return text^
 
     def accepts(self, other: Self) -> Bool:
-        """Tells whether an answer keeps to what was asked for.
+        """Tells whether an answer keeps to what was asked for: not if the
+        server may do what the client asked it not to do, or passes over a
+        parameter that it has to answer (RFC 7692 section 7.1.2.1).
 
         Args:
             other: What the server has answered.
-
-        Returns:
-            False if the server may do what the client asked it not to do, or
-            passes over a parameter that it has to answer (RFC 7692 section
-            7.1.2.1).
         """
         if self.names_server_window and not other.names_server_window:
             return False

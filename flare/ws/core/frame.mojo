@@ -43,20 +43,14 @@ struct Opcode(Equatable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def is_control(self) -> Bool:
-        """Tells whether such a frame stands for itself.
-
-        Returns:
-            False for the frames of messages.
-        """
+        """Tells whether such a frame stands for itself, unlike those of
+        messages."""
         return (self.code & 8) != 0
 
     @always_inline
     def is_known(self) -> Bool:
-        """Tells whether the opcode is defined.
-
-        Returns:
-            False for those that are reserved (RFC 6455 section 5.2).
-        """
+        """Tells whether the opcode is defined, not reserved (RFC 6455 section
+        5.2)."""
         return self.code <= 2 or (self.code >= 8 and self.code <= 10)
 
     def write_to(self, mut writer: Some[Writer]):

@@ -367,6 +367,16 @@ def _receive_all(mut request: Http1Request, mut wire: _Wire) raises -> String:
         except:
             text.write("!")
             return text^
+        # From the head to the end.
+        var is_amid = (
+            progress == ResponseProgress.HEAD_READY
+            or progress == ResponseProgress.CONTENT
+            or (progress == ResponseProgress.NEEDS_OCTETS and "[" in text)
+        )
+        assert_equal(
+            request.is_amid_response(),
+            is_amid and request.outgoing.has_sent_all(),
+        )
         ref parser = request.parser.value()[]
         if progress == ResponseProgress.INTERIM:
             text.write("(", parser.head.status, ")")
@@ -406,6 +416,25 @@ def test_each_request_with_each_response_cut_everywhere() raises:
                         told,
                     )
     assert_true(count >= 150, String(count, " rows"))
+
+
+def test_a_response_before_all_is_sent_is_not_amid() raises:
+    # What is left of the request would go with a reset.
+    for asked in _requests():
+        if not asked.arrives:
+            continue
+        var wire = _Wire(
+            "HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\nab", False, 1_000
+        )
+        var request = _begun(asked)
+        request.outgoing.begin_attempt()
+        _ = request.outgoing.push(wire)
+        request.begin_response(OwnedPointer(ResponseParser(16)), Method.POST)
+        var progress = request.receive(wire, HeadLimits(8_192, 8_192, 100))
+        assert_true(progress == ResponseProgress.HEAD_READY, asked.name)
+        assert_false(request.is_amid_response(), asked.name)
+        _ = request.outgoing.take_output()
+        assert_false(request.is_amid_response(), asked.name)
 
 
 def test_an_attempt_begins_at_the_start() raises:

@@ -1,39 +1,26 @@
 """What a reply tells, and what it refuses to tell."""
 
-from flare.bytes.buffer import Buffer
 from flare.redis.core.error import RedisErrorKind
-from flare.redis.core.parser import ReplyParser
-from flare.redis.core.reply import RedisReply, read_integer
+from flare.redis.core.reply import read_integer
 from tests.support.assertions import (
     assert_equal,
     assert_false,
     assert_raises,
     assert_true,
 )
-
-
-def _kept(text: StringSpan) raises -> RedisReply:
-    var buffer = Buffer(64)
-    buffer.append(text.as_bytes())
-    var parser = ReplyParser()
-    parser.begin(1)
-    assert_true(parser.advance(buffer.terminate()))
-    var kept = parser.first(buffer.span()).keep()
-    _ = parser^
-    _ = buffer^
-    return kept^
+from tests.support.redis_log import kept_reply
 
 
 def test_texts_and_numbers() raises:
-    assert_equal(String(_kept("$2\r\nab\r\n").view().text()), "ab")
-    assert_equal(_kept(":42\r\n").view().integer(), 42)
-    assert_equal(_kept("$2\r\n42\r\n").view().integer(), 42)
-    assert_equal(_kept(",1.5\r\n").view().number(), 1.5)
-    assert_equal(_kept("$4\r\n-2.5\r\n").view().number(), -2.5)
-    assert_equal(_kept(":3\r\n").view().number(), 3.0)
-    assert_true(_kept("#t\r\n").view().boolean())
-    assert_false(_kept(":0\r\n").view().boolean())
-    assert_true(_kept("$-1\r\n").view().is_null())
+    assert_equal(String(kept_reply("$2\r\nab\r\n").view().text()), "ab")
+    assert_equal(kept_reply(":42\r\n").view().integer(), 42)
+    assert_equal(kept_reply("$2\r\n42\r\n").view().integer(), 42)
+    assert_equal(kept_reply(",1.5\r\n").view().number(), 1.5)
+    assert_equal(kept_reply("$4\r\n-2.5\r\n").view().number(), -2.5)
+    assert_equal(kept_reply(":3\r\n").view().number(), 3.0)
+    assert_true(kept_reply("#t\r\n").view().boolean())
+    assert_false(kept_reply(":0\r\n").view().boolean())
+    assert_true(kept_reply("$-1\r\n").view().is_null())
 
 
 def test_attributes_are_passed_over_however_many_there_are() raises:
@@ -42,29 +29,31 @@ def test_attributes_are_passed_over_however_many_there_are() raises:
     var attribute = "|1\r\n+k\r\n+v\r\n"
     for count in range(4):
         var before = attribute * count
-        assert_equal(_kept(before + ":7\r\n").view().integer(), 7)
-        var list = _kept(String("*2\r\n", before, ":7\r\n", before, ":8\r\n"))
+        assert_equal(kept_reply(before + ":7\r\n").view().integer(), 7)
+        var list = kept_reply(
+            String("*2\r\n", before, ":7\r\n", before, ":8\r\n")
+        )
         assert_equal(list.view()[0].integer(), 7)
         assert_equal(list.view()[1].integer(), 8)
 
 
 def test_what_is_something_else() raises:
     with assert_raises(contains="is a text, and not a whole number"):
-        _ = _kept("$1\r\na\r\n").view().integer()
+        _ = kept_reply("$1\r\na\r\n").view().integer()
     with assert_raises(contains="is null, and not a text"):
-        _ = _kept("_\r\n").view().text()
+        _ = kept_reply("_\r\n").view().text()
     with assert_raises(contains="is a list of replies, and not a text"):
-        _ = _kept("*0\r\n").view().text()
+        _ = kept_reply("*0\r\n").view().text()
     with assert_raises(contains="is a text, and not a number"):
-        _ = _kept("$3\r\n1 2\r\n").view().number()
+        _ = kept_reply("$3\r\n1 2\r\n").view().number()
     with assert_raises(contains="no UTF-8"):
-        var kept = _kept("$1\r\nx\r\n")
+        var kept = kept_reply("$1\r\nx\r\n")
         kept._octets[0] = 0xFF
         _ = kept.view().text()
 
 
 def test_an_error_is_raised_when_it_is_read() raises:
-    var kept = _kept("*1\r\n-WRONGTYPE no\x1b\r\n")
+    var kept = kept_reply("*1\r\n-WRONGTYPE no\x1b\r\n")
     var error = kept.view()[0]
     assert_true(error.is_error())
     assert_true(error.error().kind == RedisErrorKind.WRONG_TYPE)
@@ -80,7 +69,7 @@ def test_kinds_by_code() raises:
 
 
 def test_elements() raises:
-    var kept = _kept("*3\r\n*2\r\n:1\r\n:2\r\n+b\r\n*0\r\n")
+    var kept = kept_reply("*3\r\n*2\r\n:1\r\n:2\r\n+b\r\n*0\r\n")
     var reply = kept.view()
     assert_equal(len(reply), 3)
     assert_equal(reply[0][1].integer(), 2)
@@ -101,13 +90,13 @@ def test_values_by_name() raises:
         "%2\r\n+a\r\n:1\r\n+b\r\n:2\r\n",
         "*4\r\n+a\r\n:1\r\n+b\r\n:2\r\n",
     ]:
-        var kept = _kept(text)
+        var kept = kept_reply(text)
         assert_equal(kept.view().find("b").value().integer(), 2)
         assert_false(Bool(kept.view().find("c")))
 
 
 def test_a_part_is_kept_alone() raises:
-    var kept = _kept("*2\r\n+x\r\n*2\r\n$2\r\nab\r\n:7\r\n")
+    var kept = kept_reply("*2\r\n+x\r\n*2\r\n$2\r\nab\r\n:7\r\n")
     var part = kept.view()[1].keep()
     _ = kept^
     assert_equal(String(part.view()[0].text()), "ab")

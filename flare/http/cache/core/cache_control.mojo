@@ -119,13 +119,10 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
 
     @staticmethod
     def parse(value: Span[UInt8, _]) -> Self:
-        """Reads the value of one field line.
+        """Reads the directives of one field line.
 
         Args:
             value: The value. What is no directive is skipped.
-
-        Returns:
-            The directives.
         """
         var control = Self()
         control.add_line(value)
@@ -133,16 +130,13 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
 
     @staticmethod
     def of_request(fields: Fields) -> Self:
-        """Reads what a request asks of caches.
+        """Reads what a request asks of caches, in all lines.
 
         `Pragma: no-cache` counts if there is no Cache-Control (RFC 9111 section
         5.4).
 
         Args:
             fields: The request's header fields.
-
-        Returns:
-            The directives of all lines.
         """
         var control = Self()
         var index = fields.find("cache-control")
@@ -160,13 +154,10 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
 
     @staticmethod
     def of_response(headers: HeaderMap) -> Self:
-        """Reads what a response tells caches.
+        """Reads what a response tells caches, in all lines.
 
         Args:
             headers: The response's header fields.
-
-        Returns:
-            The directives of all lines.
         """
         var control = Self()
         var index = headers.find("cache-control")

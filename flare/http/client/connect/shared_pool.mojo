@@ -325,10 +325,9 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         wants_new: Bool = False,
         joins: Bool = False,
     ) -> Int:
-        """Queues for a connection that `take` did not have. Who `wants_new`
-        gets none that was used before, or is in use; who `joins` shares one
-        with others. Returns the place's number, for `collect` and `leave`; -1
-        if too many wait."""
+        """Queues for a connection that `take`, asked likewise, did not have.
+        Returns the place's number, for `collect` and `leave`; -1 if too many
+        wait."""
         if self._figures.waiting >= self.limits.max_waiting:
             self._figures.refused += 1
             return -1

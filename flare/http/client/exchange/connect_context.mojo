@@ -237,7 +237,7 @@ struct Challenges(Defaultable, ImplicitlyCopyable):
     def answer_request(self, mut request: PreparedRequest) raises ClientError:
         """Gives a request, which has a turn, its answers to what was asked
         before. Raises if one cannot stand in a field."""
-        ref turn = request.extras.value()[].digest.value()[]
+        ref turn = request.turn()
         if turn.login:
             var field = String()
             swap(field, turn.field)
@@ -278,7 +278,7 @@ struct Challenges(Defaultable, ImplicitlyCopyable):
         Raises if there is no memory for a challenge, or no random octets for
         its answer.
         """
-        ref turn = request.extras.value()[].digest.value()[]
+        ref turn = request.turn()
         var is_proxy = response.status == 407
         var login: BasicAuth
         var space: String

@@ -243,7 +243,7 @@ def sent_fields(
     if request.cookie.byte_length() > 0 and "cookie" not in request.headers:
         fields.append("Cookie", request.cookie)
     if request.has_turn():
-        ref login = request.extras.value()[].digest.value()[].login
+        ref login = request.turn().login
         if login:
             var pair = String(login.value().user, ":", login.value().password)
             var digest = sha256(pair.as_bytes())
@@ -277,7 +277,7 @@ def _add_extra(
             if not credentials.is_digest():
                 headers.set("Proxy-Authorization", credentials.field_value())
             else:
-                ref turn = request.extras.value()[].digest.value()[]
+                ref turn = request.turn()
                 if turn.proxy_field.byte_length() > 0:
                     headers.set("Proxy-Authorization", turn.proxy_field)
     except:

@@ -36,7 +36,11 @@ comptime FIELDS_LEN_MAX = 65_000
 
 struct Http2RequestFields(Movable):
     """Fields that are about to be encoded: collected and checked first, since
-    what is encoded has to be sent."""
+    what is encoded has to be sent.
+
+    What collects raises if a part of the request must not be sent, or the fields
+    are too long for any server. Fields of an HTTP/1.1 connection are not sent.
+    """
 
     var size: Int
     """The size of the section in bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts
@@ -52,8 +56,6 @@ struct Http2RequestFields(Movable):
     def collect(
         mut self, request: PreparedRequest, config: ClientConfig
     ) raises ClientError:
-        """Collects the fields of a request. Raises if a part of it must not be
-        sent, or the fields are too long for any server."""
         var target = String(request.url.request_target())
         var host = sent_host(request)
         var start = RequestStart(StringSpan(request.method), target, host, 1)
@@ -73,9 +75,7 @@ struct Http2RequestFields(Movable):
         mut self, url: Url, headers: HeaderMap
     ) raises ClientError:
         """Collects the fields of an extended CONNECT for a WebSocket (RFC 8441
-        section 4), to a URL with the scheme `ws` or `wss`. Further fields of an
-        HTTP/1.1 connection are not sent. Raises if a part of the request must
-        not be sent, or the fields are too long for any server."""
+        section 4), to a URL with the scheme `ws` or `wss`."""
         var target = String(url.request_target())
         var host = String(url.host())
         var own_host = headers.find("host")
@@ -89,14 +89,9 @@ struct Http2RequestFields(Movable):
         mut self, start: RequestStart, is_tls: Bool, headers: HeaderMap
     ) raises ClientError:
         """Collects the fields of an extended CONNECT for a WebSocket that is
-        passed on (RFC 8441 section 4), by target and authority; the method of
-        `start` is that of the handshake over HTTP/1.1. `is_tls` makes the
-        scheme `https`.
-
-        Fields of an HTTP/1.1 connection are not sent, nor is Sec-WebSocket-Key
-        (section 5). Raises if a part of the request must not be sent, or the
-        fields are too long for any server.
-        """
+        passed on (RFC 8441 section 4), by target and authority, without
+        Sec-WebSocket-Key (section 5); the method of `start` is that of the
+        handshake over HTTP/1.1. `is_tls` makes the scheme `https`."""
         self._begin("CONNECT", start, is_tls)
         self._add(":protocol", "websocket")
         for index in range(len(headers)):
@@ -113,11 +108,7 @@ struct Http2RequestFields(Movable):
     ) raises ClientError:
         """Collects the fields of a request that is passed on, by method, target
         and authority; `is_tls` makes the scheme `https`. The framing says, too,
-        whether the content waits for 100.
-
-        Fields of an HTTP/1.1 connection are not sent. Raises if a part of the
-        request must not be sent, or the fields are too long for any server.
-        """
+        whether the content waits for 100."""
         self._begin(start.method, start, is_tls)
         for index in range(len(headers)):
             self._add_field(headers.name(index), headers.value(index))

@@ -302,15 +302,11 @@ struct Http2Link(Movable):
         return flight^
 
     def sendable_len(self, flight: Http2Flight) -> Int:
-        """Tells how many bytes of content may be sent now; 0 if a window is
-        shut."""
         return max(self.session.sendable_len(flight.stream_id), 0)
 
     def send_content(
         mut self, mut flight: Http2Flight, octets: Span[UInt8, _], ends: Bool
     ):
-        """Sends a piece of content, no more than `sendable_len`; `ends` if it
-        is the last one."""
         self.session.write_data(self._output, flight.stream_id, octets, ends)
         flight.has_sent_end = ends
         flight.progress_ms = coarse_monotonic_ms()

@@ -192,7 +192,7 @@ struct PreparedRequest(Movable):
         ref proxy = self.proxy.value()[]
         if proxy.credentials.is_digest():
             self._make_turn()
-            ref turn = self.extras.value()[].digest.value()[]
+            ref turn = self.turn()
             turn.proxy_login = proxy.credentials.login()
 
     def give_up_http2(mut self):
@@ -212,8 +212,14 @@ struct PreparedRequest(Movable):
         )
 
     def has_turn(self) -> Bool:
-        """Tells whether it answers challenges: `extras` has a `digest`."""
+        """Tells whether it answers challenges."""
         return Bool(self.extras) and Bool(self.extras.value()[].digest)
+
+    def turn(
+        ref self,
+    ) -> ref[self.extras.value()[].digest.value()[]] DigestTurn:
+        """Lends what answers challenges, of a request that `has_turn`."""
+        return self.extras.value()[].digest.value()[]
 
     def _make_turn(mut self):
         if not self.extras:
@@ -235,7 +241,7 @@ struct PreparedRequest(Movable):
         credentials.check()
         if credentials.is_digest():
             self._make_turn()
-            ref turn = self.extras.value()[].digest.value()[]
+            ref turn = self.turn()
             turn.login = credentials.login()
             return
         try:
@@ -408,9 +414,7 @@ struct PreparedRequest(Movable):
         if not self.has_turn() or self.has_lost_content(sent_len):
             return False
         return Bool(
-            self.extras.value()[]
-            .digest.value()[]
-            .challenge(response.status.code, response.headers)
+            self.turn().challenge(response.status.code, response.headers)
         )
 
     def follow(
@@ -450,9 +454,7 @@ struct PreparedRequest(Movable):
                 "streamed content cannot be sent again; send it to the new URL",
             )
         if self.has_turn():
-            self.extras.value()[].digest.value()[].go_elsewhere(
-                next.has_same_origin(self.url)
-            )
+            self.turn().go_elsewhere(next.has_same_origin(self.url))
         if not next.has_same_origin(self.url):
             drop_credentials(self.headers)
             self.origin.leave(over_tls=self.endpoint.is_tls)
@@ -492,7 +494,7 @@ struct PreparedRequest(Movable):
         if end.is_untouched():
             count = self.refusal_count + 1
         if self.has_policy():
-            count = self.extras.held()[].retry.held().attempt_count
+            count = self.plan().attempt_count
         return EndedAttempt(
             end,
             attempt.was_sent(),
@@ -508,23 +510,25 @@ struct PreparedRequest(Movable):
             return True
         if not self.extras or not self.extras.held()[].retry:
             return False
-        ref policy = self.extras.held()[].retry.held().policy
+        ref policy = self.plan().policy
         return policy.knows_repetition(self.headers)
 
     def has_policy(self) -> Bool:
         return Bool(self.extras) and Bool(self.extras.held()[].retry)
 
+    def plan(ref self) -> ref[self.extras.value()[].retry.value()] RetryPlan:
+        """Lends when it is repeated, of a request that `has_policy`."""
+        return self.extras.value()[].retry.value()
+
     def is_retry_planned(self) -> Bool:
-        return self.has_policy() and (
-            self.extras.held()[].retry.held().is_planned()
-        )
+        return self.has_policy() and self.plan().is_planned()
 
     def plans_retry(mut self, response: ClientResponse, sent_len: Int) -> Bool:
         if not self.has_policy():
             return False
         var left_ms = self.timeouts.total.left_ms()
         var may_be_twice = self.may_be_twice()
-        ref plan = self.extras.held()[].retry.held()
+        ref plan = self.plan()
         var attempt = EndedAttempt(
             AttemptEnd.ANSWERED,
             True,
@@ -539,7 +543,7 @@ struct PreparedRequest(Movable):
 
     def begin_retry(mut self) -> Int:
         self.retry_count += 1
-        return self.extras.held()[].retry.held().begin_pause()
+        return self.plan().begin_pause()
 
     def note_attempts(self, mut error: ClientError):
         """Says in the error of a request without a response how often it was
@@ -562,7 +566,7 @@ struct PreparedRequest(Movable):
         if self.extras:
             story.history = self.extras.held()[].history.copy()
         if self.has_policy():
-            story.retry_end = self.extras.held()[].retry.held().end
+            story.retry_end = self.plan().end
         return story^
 
 

@@ -92,7 +92,7 @@ def plan_repetition(
     request.was_refused |= is_refused
     if request.has_policy():
         var left_ms = request.timeouts.total.left_ms()
-        ref plan = request.extras.held()[].retry.held()
+        ref plan = request.plan()
         if not plan.after_failure(ended, left_ms, at_once=is_at_once):
             return Repetition(_NO, False)
         return Repetition(request.begin_retry(), False)
@@ -113,7 +113,7 @@ def _rules(
 ) -> RetryRules:
     """What the policy has chosen, or stands in for it."""
     if request.has_policy():
-        return request.extras.held()[].retry.held().rules()
+        return request.plan().rules()
     var most = config.max_retries
     if is_refused:
         most = max(REFUSAL_COUNT_MAX, most)

@@ -46,8 +46,8 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
     def __init__(
         out self, limits: ConnectionLimits, idle_limits: PoolLimits
     ) raises OsError:
-        """Makes a pool without connections, with limits of all of them, and of
-        those that are idle. Raises if the system has no more locks."""
+        """Makes a pool without connections. Raises if the system has no more
+        locks."""
         var pool = _Pool(limits, idle_limits)
         pool.process = process_id()
         self._pool = Mutex(pool^)
@@ -127,9 +127,8 @@ struct PoolHold(Movable):
 
 
 def _leave_to_parent(mut pool: _Pool):
-    """Forgets the connections of the process that this one was forked from.
-    They must not hear from this one: neither a request, whose response the other
-    process might read, nor a goodbye."""
+    """Forgets the connections of the process that this one was forked from, as
+    `ClientState.leave_to_parent` does; they do not hear a goodbye either."""
     var process = process_id()
     if pool.process == process:
         return

@@ -466,9 +466,8 @@ struct SharedParts(Copyable, Movable):
     def __init__(
         out self, limits: ConnectionLimits, idle_limits: PoolLimits
     ) raises OsError:
-        """Makes them, without connections and cookies, with limits of all
-        connections, and of those that are idle. Raises if the system has no
-        more locks."""
+        """Makes them, without connections and cookies. Raises if the system has
+        no more locks."""
         self.connections = SharedConnections(limits, idle_limits)
         self.contexts = CommonTls()
         self.challenges = Challenges()

@@ -296,8 +296,7 @@ def time_problem(name: StaticString, time_ms: Int) -> String:
 
 
 def total_problem(name: StaticString, time_ms: Int) -> String:
-    """Looks whether a time is one for a whole request. Returns what was found
-    under that name, and what is allowed; empty if all is well."""
+    """Does the same for the time of a whole request."""
     if time_ms == WHILE_PROGRESSING:
         return String()
     var problem = time_problem(name, time_ms)

@@ -188,8 +188,11 @@ struct AnyHook(ImplicitlyCopyable):
 
     @implicit
     def __init__(out self, function: AfterAttempt):
-        """Takes a plain function that is told of each attempt, `def f(outcome:
-        AttemptOutcome)`."""
+        """Takes a plain function that is told of each attempt.
+
+        Args:
+            function: `def f(outcome: AttemptOutcome)`.
+        """
         self = Self(_AfterFunction(function))
 
     def before_attempt(self, mut attempt: OutgoingAttempt) raises:

@@ -387,9 +387,8 @@ def _problem_of(request: ClientRequest) -> String:
 
 
 def own_time_problem(name: StaticString, time_ms: Int) -> String:
-    """Looks whether a time of a call, in milliseconds or `CLIENTS_OWN`, can be
-    waited for. Returns what was found under that name, and what is allowed;
-    empty if all is well."""
+    """Does as `time_problem` for a time of a call, in milliseconds or
+    `CLIENTS_OWN`."""
     if time_ms == CLIENTS_OWN:
         return String()
     return time_problem(name, time_ms)

@@ -80,9 +80,6 @@ struct ClientFields(Equatable, TrivialRegisterPassable):
 
         Args:
             family: X_FORWARDED or FORWARDED.
-
-        Returns:
-            True if it is.
         """
         return (self.code & family.code) != 0
 
@@ -143,19 +140,11 @@ struct ForwardedRequest(Movable):
         return
 
     def target(self) -> StringSpan[ImmOrigin(origin_of(self._target))]:
-        """Lends the request target.
-
-        Returns:
-            Path and query, or `*`.
-        """
+        """Lends the request target: path and query, or `*`."""
         return StringSpan(unsafe_from_utf8=self._target.span())
 
     def host(self) -> StringSpan[ImmOrigin(origin_of(self._host))]:
-        """Lends the value of Host, or of `:authority`.
-
-        Returns:
-            Host and optional port.
-        """
+        """Lends host and optional port: the value of Host, or of `:authority`."""
         return StringSpan(unsafe_from_utf8=self._host.span())
 
     def _clear(mut self):
@@ -276,13 +265,11 @@ struct ForwardingRules(Copyable, Movable):
                 )
 
     def leaves(self, name: StringSpan) -> Bool:
-        """Tells whether a field of the request is left to whom it comes from.
+        """Tells whether a field of the request is left to whom it comes from:
+        it is neither set nor removed here.
 
         Args:
             name: The field's name, in small letters.
-
-        Returns:
-            False if it is set or removed here.
         """
         return not self._gives_way(name.as_bytes())
 
@@ -340,7 +327,6 @@ struct ForwardingRules(Copyable, Movable):
         once more.
 
         Args:
-            req: The request as it was received.
             authority: Host and port of the upstream.
             out: What `forward_request` has filled.
         """
@@ -380,8 +366,6 @@ struct ForwardingRules(Copyable, Movable):
         that the rules set, for these are said once, with the final response.
 
         Args:
-            received: The upstream's fields.
-            upstream: By which names the upstream goes.
             out: Where to; the fields are added.
 
         Raises:

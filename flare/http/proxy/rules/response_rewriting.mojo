@@ -104,9 +104,6 @@ struct ResponseRewriting(Copyable, Defaultable, Movable):
     def finish(self, mut out: HeaderMap) raises HeaderError:
         """Writes the fields that are set.
 
-        Args:
-            out: Where to.
-
         Raises:
             HeaderError: If the header block grows over its limit.
         """

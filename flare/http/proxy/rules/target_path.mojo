@@ -152,37 +152,26 @@ struct PathPrefixes(Copyable, Defaultable, Movable):
         self._theirs = checked_prefix(add, is_encoded=True)
 
     def is_empty(self) -> Bool:
-        """Tells whether paths stay as they are.
-
-        Returns:
-            True if there is neither prefix.
-        """
+        """Tells whether paths stay as they are: there is neither prefix."""
         return self._own.byte_length() == 0 and self._theirs.byte_length() == 0
 
     def append_inward(self, path: Span[UInt8, _], mut out: Buffer) -> Bool:
-        """Writes the path that the upstream is asked for.
+        """Writes the path that the upstream is asked for, and gives False, with
+        nothing written, if the path does not begin as the gateway's do.
 
         Args:
             path: The path that the gateway was asked for.
             out: Where to.
-
-        Returns:
-            False if the path does not begin as the gateway's do; nothing is
-            written then.
         """
         return _exchange(path, self._own, self._theirs, out)
 
     def append_outward(self, path: Span[UInt8, _], mut out: Buffer) -> Bool:
         """Writes the path by which the gateway is asked for one of the
-        upstream's.
+        upstream's, and gives False, with nothing written, if the gateway does
+        not reach that path.
 
         Args:
             path: The path at the upstream.
-            out: Where to.
-
-        Returns:
-            False if the gateway does not reach that path; nothing is written
-            then.
         """
         return _exchange(path, self._theirs, self._own, out)
 

@@ -27,11 +27,7 @@ struct MemberState(Equatable, TrivialRegisterPassable):
     """No more; what it has, it may finish."""
 
     def name(self) -> StaticString:
-        """Names the state, for figures.
-
-        Returns:
-            One word in lower case.
-        """
+        """Names the state by one word in lower case, for figures."""
         if self == Self.EJECTED:
             return "ejected"
         if self == Self.DOWN:

@@ -59,70 +59,47 @@ struct Outcome(Equatable, TrivialRegisterPassable):
 
     @staticmethod
     def answered(status: Int) -> Self:
-        """Makes the outcome of a response that has come whole.
+        """Gives the outcome of a response that has come whole: ANSWERED with
+        the status.
 
         Args:
             status: Its status.
-
-        Returns:
-            ANSWERED with the status.
         """
         return Self(Self.ANSWERED.code, UInt16(status))
 
     @always_inline
     def __eq__(self, other: Self) -> Bool:
-        """Compares the kinds.
+        """Tells whether both are of one kind, whatever their status is.
 
         Args:
             other: Another outcome.
-
-        Returns:
-            True if both are of one kind, whatever their status is.
         """
         return self.code == other.code
 
     def name(self) -> StaticString:
-        """Names the kind, for figures.
-
-        Returns:
-            Such as `connect_failed`.
-        """
+        """Names the kind, such as `connect_failed`, for figures."""
         return self._names().name
 
     def client_status(self) -> Int:
-        """Says what the client is answered with.
-
-        Returns:
-            502, 503 or 504 (RFC 9110 section 15.6); the upstream's own if there
-            is one.
-        """
+        """Gives the status that the client is answered with: 502, 503 or 504
+        (RFC 9110 section 15.6); the upstream's own if there is one."""
         if self.status > 0:
             return Int(self.status)
         return self._names().status
 
     def proxy_error(self) -> StaticString:
-        """Names the failure as in Proxy-Status.
-
-        Returns:
-            A token of RFC 9209 section 2.3; empty for what is no failure.
-        """
+        """Names the failure as in Proxy-Status, by a token of RFC 9209 section
+        2.3; empty for what is no failure."""
         return self._names().proxy_error
 
     def reason(self) -> StaticString:
-        """Says what happened, for logs and for the client.
-
-        Returns:
-            A clause in plain words.
-        """
+        """Tells what happened, in a clause of plain words for logs and for the
+        client."""
         return self._names().reason
 
     def is_failure(self) -> Bool:
-        """Tells whether the upstream has failed to give a response.
-
-        Returns:
-            False for ANSWERED with any status, and for what no upstream had a
-            hand in.
-        """
+        """Tells whether the upstream has failed to give a response: not if it
+        has, with any status, nor of what no upstream had a hand in."""
         return not (
             self == Self.ANSWERED
             or self == Self.CANCELLED
@@ -131,11 +108,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
         )
 
     def is_timeout(self) -> Bool:
-        """Tells whether time was up.
-
-        Returns:
-            True for each of the timeouts.
-        """
+        """Tells whether time was up."""
         return (
             self == Self.CONNECT_TIMEOUT
             or self == Self.HEAD_TIMEOUT
@@ -148,11 +121,8 @@ struct Outcome(Equatable, TrivialRegisterPassable):
         return global_constant[_NAMES]().at(Int(self.code))
 
     def has_begun_to_answer(self) -> Bool:
-        """Tells whether a part of the response may be with the client.
-
-        Returns:
-            True for failures after the head.
-        """
+        """Tells whether a part of the response may be with the client, as after
+        the head."""
         return self == Self.CONTENT_FAILED or self == Self.CONTENT_TIMEOUT
 
 

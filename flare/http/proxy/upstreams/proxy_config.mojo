@@ -116,13 +116,11 @@ struct ProxyConfig(Copyable, Movable):
         self.rules.check()
 
     def offers_http2(self, is_tls: Bool) -> Bool:
-        """Tells whether HTTP/2 may be spoken to an upstream.
+        """Tells whether to offer HTTP/2 to an upstream over TLS, or to begin
+        with it without.
 
         Args:
             is_tls: True for one that is reached over TLS.
-
-        Returns:
-            True to offer it over TLS, or to begin with it without.
         """
         if not is_tls:
             return self.http2_prior_knowledge

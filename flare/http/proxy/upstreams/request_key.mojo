@@ -19,54 +19,41 @@ struct RequestKey(Copyable, Movable):
 
     @staticmethod
     def client() -> Self:
-        """Keeps the requests of one address together.
-
-        Returns:
-            The rule; behind `TrustedProxies` it is the client's address.
-        """
+        """Gives the rule that keeps the requests of one address together;
+        behind `TrustedProxies` it is the client's address."""
         return Self(Self._CLIENT, String())
 
     @staticmethod
     def path() -> Self:
-        """Keeps the requests of one path and query together, as caches like it.
-
-        Returns:
-            The rule.
-        """
+        """Gives the rule that keeps the requests of one path and query
+        together, as caches like it."""
         return Self(Self._PATH, String())
 
     @staticmethod
     def field(var name: String) -> Self:
-        """Keeps the requests together that have one value of a field.
+        """Gives the rule that keeps the requests together that have one value
+        of a field; those without it go by the client's address.
 
         Args:
             name: The field's name.
-
-        Returns:
-            The rule; requests without the field go by the client's address.
         """
         return Self(Self._FIELD, name^)
 
     @staticmethod
     def cookie(var name: String) -> Self:
-        """Keeps the requests together that have one value of a cookie.
+        """Gives the rule that keeps the requests together that have one value
+        of a cookie; those without it go by the client's address.
 
         Args:
             name: The cookie's name.
-
-        Returns:
-            The rule; requests without the cookie go by the client's address.
         """
         return Self(Self._COOKIE, name^)
 
     def of(self, req: Request) -> UInt64:
-        """Makes the key of a request.
+        """Gives the key of a request.
 
         Args:
             req: The request.
-
-        Returns:
-            The key.
         """
         if self._kind == Self._PATH:
             return hash_key(req.url.as_bytes())

@@ -38,11 +38,8 @@ struct MemberId(Equatable, TrivialRegisterPassable):
     """Distinct for each upstream that has had the place."""
 
     def bit(self) -> UInt64:
-        """Makes the set of this upstream alone.
-
-        Returns:
-            One bit, for `UpstreamGroup.choose`.
-        """
+        """Gives the set of this upstream alone, one bit, for
+        `UpstreamGroup.choose`."""
         return UInt64(1) << UInt64(self.slot)
 
 
@@ -56,11 +53,8 @@ struct Choice(TrivialRegisterPassable):
     """ANSWERED if there is one; else NONE_AVAILABLE or FULL."""
 
     def is_member(self) -> Bool:
-        """Tells whether there is an upstream.
-
-        Returns:
-            True if so; then `UpstreamGroup.finish` is owed.
-        """
+        """Tells whether there is an upstream; then `UpstreamGroup.finish` is
+        owed."""
         return self.refusal == Outcome.ANSWERED
 
 
@@ -172,15 +166,12 @@ struct UpstreamGroup(Movable):
     def add(
         mut self, var address: String, weight: Int = 1, *, now_ms: Int
     ) raises -> MemberId:
-        """Adds an upstream; one of the address that is draining comes back.
+        """Adds an upstream, and gives it; one of the address that is draining
+        comes back.
 
         Args:
             address: Where it is, in the words of the configuration.
             weight: Its share, beside those of others; from 1 to `WEIGHT_MAX`.
-            now_ms: The time.
-
-        Returns:
-            The upstream.
 
         Raises:
             Error: If there are too many, the weight is none, or the address is
@@ -239,7 +230,6 @@ struct UpstreamGroup(Movable):
             address: Where it is, as it was given to `add`.
             ips: The addresses, each once. Without any nothing changes, nor for
                 an upstream that is being removed: the look-up has begun before.
-            now_ms: The time.
 
         Returns:
             The place of each; -1 for one for which there is none.
@@ -317,15 +307,12 @@ struct UpstreamGroup(Movable):
                 member.weight = weight
 
     def drain(mut self, address: StringSpan, *, now_ms: Int) -> Bool:
-        """Sends an upstream no more requests; those it has go on. Those that
-        wait are refused if it was the last.
+        """Sends an upstream no more requests, and gives False if there is no
+        such upstream; those it has go on. Those that wait are refused if it was
+        the last.
 
         Args:
             address: Where it is.
-            now_ms: The time.
-
-        Returns:
-            False if there is no such upstream.
         """
         for ref member in self._members:
             if member.is_of(address):
@@ -334,14 +321,11 @@ struct UpstreamGroup(Movable):
         return self._find(address) >= 0
 
     def remove(mut self, address: StringSpan, *, now_ms: Int) -> Bool:
-        """Drains an upstream, and forgets it when its last request has ended.
+        """Drains an upstream, and forgets it when its last request has ended;
+        gives False if there is none.
 
         Args:
             address: Where it is.
-            now_ms: The time.
-
-        Returns:
-            False if there is no such upstream.
         """
         var is_there = self._find(address) >= 0
         if is_there:
@@ -358,14 +342,12 @@ struct UpstreamGroup(Movable):
         return is_there
 
     def is_drained(self, address: StringSpan) raises -> Bool:
-        """Tells whether an upstream may be stopped.
+        """Tells whether an upstream may be stopped: it has no request, and gets
+        none; so of one that was removed, as long as fewer than `REMOVED_MAX`
+        others were since.
 
         Args:
             address: Where it is.
-
-        Returns:
-            True if it has no request, and gets none; so of one that was removed,
-            as long as fewer than `REMOVED_MAX` others were since.
 
         Raises:
             Error: If there is and was no such upstream; it names those of the
@@ -403,13 +385,10 @@ struct UpstreamGroup(Movable):
         return text^ if text.byte_length() > 0 else String("none")
 
     def has(self, address: StringSpan) -> Bool:
-        """Tells whether an upstream is there.
+        """Tells whether an upstream is there, if only draining.
 
         Args:
             address: Where it is.
-
-        Returns:
-            True also while it is draining.
         """
         return self._find(address) >= 0
 
@@ -434,13 +413,10 @@ struct UpstreamGroup(Movable):
         )
 
     def address(self, member: MemberId) -> String:
-        """Tells where an upstream is.
+        """Tells the address of an upstream; empty if it has left.
 
         Args:
             member: One of this group.
-
-        Returns:
-            Its address; empty if it has left.
         """
         if not self._is_there(member):
             return String()
@@ -454,16 +430,13 @@ struct UpstreamGroup(Movable):
         return found.phase.is_there() and found.generation == member.generation
 
     def choose(mut self, key: UInt64, tried: UInt64, now_ms: Int) -> Choice:
-        """Chooses an upstream for a request, and counts it there.
+        """Chooses an upstream for a request, and counts it there; gives it, or
+        why there is none.
 
         Args:
             key: Of `hash_key`; only `Balance.CONSISTENT_HASH` looks at it.
             tried: The bits of those that have failed this request; they are
                 asked again only if there is no other.
-            now_ms: The time.
-
-        Returns:
-            The upstream, or why there is none.
         """
         if tried == 0:
             self._budget.note_request(now_ms)
@@ -515,15 +488,12 @@ struct UpstreamGroup(Movable):
 
     def wait(mut self, waiter: Waiter, now_ms: Int) -> Bool:
         """Has a request wait that `choose` has refused with FULL, after those
-        that wait already.
+        that wait already. Gives False if it may not: too many do, or no
+        upstream lacks but room. If True, `take_placed` tells of it some time,
+        unless it leaves.
 
         Args:
             waiter: The request.
-            now_ms: The time.
-
-        Returns:
-            False if it may not: too many do, or no upstream lacks but room. If
-            True, `take_placed` tells of it some time, unless it leaves.
         """
         var may_wait = self.config.queue_timeout_ms > 0
         if not may_wait or (
@@ -538,14 +508,12 @@ struct UpstreamGroup(Movable):
         return True
 
     def stop_waiting(mut self, line: Int, token: UInt64) -> Bool:
-        """Takes out a request that waits no longer.
+        """Takes out a request that waits no longer; gives False if it does not
+        wait.
 
         Args:
             line: Of which worker it is.
             token: By what that knows it.
-
-        Returns:
-            False if it does not wait.
         """
         for index in range(len(self._waiting)):
             ref waiter = self._waiting.at(index)
@@ -555,25 +523,14 @@ struct UpstreamGroup(Movable):
         return False
 
     def first_line(self) -> Int:
-        """Tells whose turn is next.
-
-        Returns:
-            Of which worker the request is that has waited longest; -1 if none
-            waits.
-        """
+        """Tells whose turn is next: the worker of the request that has waited
+        longest; -1 if none waits."""
         return self._waiting.at(0).line if len(self._waiting) > 0 else -1
 
     def next_place_ms(self, now_ms: Int) -> Int:
-        """Tells when `place_waiting` is to be called though nothing has happened:
-        an ejection ends, or a circuit lets a request try.
-
-        Args:
-            now_ms: The time.
-
-        Returns:
-            The time; `NEVER` if nobody waits, or time alone changes
-            nothing.
-        """
+        """Tells when `place_waiting` is to be called though nothing has
+        happened: an ejection ends, or a circuit lets a request try. `NEVER` if
+        nobody waits, or time alone changes nothing."""
         var next_ms = NEVER
         if len(self._waiting) == 0:
             return next_ms
@@ -593,29 +550,17 @@ struct UpstreamGroup(Movable):
                 _ = self._waiting.pop(index)
 
     def waiting_count(self) -> Int:
-        """Counts the requests that wait.
-
-        Returns:
-            So many.
-        """
+        """Counts the requests that wait."""
         return len(self._waiting)
 
     @always_inline
     def has_placed(self) -> Bool:
-        """Tells whether `take_placed` has something to tell.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether `take_placed` has something to tell."""
         return len(self._placed) > 0
 
     def take_placed(mut self) -> List[Placed]:
-        """Takes the requests that wait no longer.
-
-        Returns:
-            Those that have left the queue since the last call, the first one
-            first; `finish` is owed for each that has an upstream.
-        """
+        """Takes the requests that have left the queue since the last call, the
+        first one first; `finish` is owed for each that has an upstream."""
         var placed = List[Placed]()
         swap(placed, self._placed)
         return placed^
@@ -625,11 +570,7 @@ struct UpstreamGroup(Movable):
         come, since no upstream works, nobody is left waiting.
 
         Whatever changes the group does so by itself; but for time, see
-        `next_place_ms`.
-
-        Args:
-            now_ms: The time.
-        """
+        `next_place_ms`."""
         while len(self._waiting) > 0:
             var found = self._candidates(now_ms)
             if found.free == 0 and found.full != 0:
@@ -731,7 +672,6 @@ struct UpstreamGroup(Movable):
         Args:
             member: Which upstream was chosen.
             outcome: How it ended.
-            now_ms: The time.
             elapsed_us: How long it took, in microseconds; not counted of what
                 the client has broken off.
         """
@@ -788,7 +728,6 @@ struct UpstreamGroup(Movable):
             attempt: How it ended.
             key: As for `choose`.
             tried: The bits of the upstreams that have failed this request.
-            now_ms: The time.
 
         Returns:
             Where it goes, or why it goes nowhere.
@@ -820,7 +759,6 @@ struct UpstreamGroup(Movable):
             key: As for `choose`.
             tried: The bits of the upstreams that have failed this request, and of
                 this one.
-            now_ms: The time.
             elapsed_us: How long it took, in microseconds.
 
         Returns:
@@ -884,11 +822,7 @@ struct UpstreamGroup(Movable):
             self._failed.at(place + Int(decision.code)) += 1
 
     def retry_count(self) -> Int:
-        """Counts the repetitions.
-
-        Returns:
-            Attempts beyond the first of a request.
-        """
+        """Counts the attempts beyond the first of a request."""
         return self._retry_count
 
     def failed_count(self, outcome: Outcome, decision: RetryDecision) -> Int:
@@ -897,23 +831,14 @@ struct UpstreamGroup(Movable):
         Args:
             outcome: How the last attempt ended.
             decision: Why there was no other.
-
-        Returns:
-            So many.
         """
         return self._failed.at(
             Int(outcome.code) * DECISION_COUNT + Int(decision.code)
         )
 
     def next_check(mut self, now_ms: Int) -> Optional[MemberId]:
-        """Finds an upstream that is to be checked now, and takes note of it.
-
-        Args:
-            now_ms: The time.
-
-        Returns:
-            The upstream, for which `end_check` is owed; nothing if none is due.
-        """
+        """Finds an upstream that is to be checked now, and takes note of it:
+        `end_check` is owed for it; nothing if none is due."""
         if self.config.health_path.byte_length() == 0:
             return None
         for slot in range(len(self._members)):
@@ -929,7 +854,6 @@ struct UpstreamGroup(Movable):
         Args:
             member: Which upstream was checked.
             is_good: True if it answered in time, with a status from 200 to 399.
-            now_ms: The time.
         """
         if self._is_there(member):
             self._members.at(Int(member.slot)).health.end_check(
@@ -938,14 +862,8 @@ struct UpstreamGroup(Movable):
             self.place_waiting(now_ms)
 
     def figures(self, now_ms: Int) -> List[MemberFigures]:
-        """Copies what is to be told of each upstream.
-
-        Args:
-            now_ms: The time.
-
-        Returns:
-            Those that are there, in order of their places.
-        """
+        """Copies what is to be told of each upstream that is there, in order of
+        their places."""
         var found = List[MemberFigures]()
         for ref member in self._members:
             if member.phase.is_there():

@@ -53,9 +53,6 @@ struct UpstreamSums(Copyable, Movable):
 
         Args:
             state: The state.
-
-        Returns:
-            How many.
         """
         return self._state_counts.at(Int(state.code))
 
@@ -131,8 +128,6 @@ struct UpstreamOrders(Copyable, Movable):
 
         Args:
             url: As it was given to `add`.
-            weight: Its share, beside those of others.
-            timeout_ms: How long to wait for answers.
 
         Returns:
             What became of it.
@@ -145,14 +140,11 @@ struct UpstreamOrders(Copyable, Movable):
     def drain(
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> OrderOutcome:
-        """Sends an upstream no more requests; those that it has go on.
+        """Sends an upstream no more requests; those that it has go on. Where
+        there is none, the order has failed.
 
         Args:
             url: As it was given to `add`.
-            timeout_ms: How long to wait for answers.
-
-        Returns:
-            What became of it; where there is no such upstream it has failed.
 
         Raises:
             Error: As `WorkerControl.order` does.
@@ -163,13 +155,10 @@ struct UpstreamOrders(Copyable, Movable):
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> OrderOutcome:
         """Drains an upstream, and forgets it when its last request has ended.
+        Where there is none, the order has failed.
 
         Args:
             url: As it was given to `add`.
-            timeout_ms: How long to wait for answers.
-
-        Returns:
-            What became of it; where there is no such upstream it has failed.
 
         Raises:
             Error: As `WorkerControl.order` does.
@@ -186,15 +175,11 @@ struct UpstreamOrders(Copyable, Movable):
     def is_drained(
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> Bool:
-        """Tells whether an upstream may be stopped.
+        """Tells whether an upstream may be stopped: it has no request from any
+        worker, and gets none; False also if one did not answer in time.
 
         Args:
             url: As it was given to `add`.
-            timeout_ms: How long to wait for answers.
-
-        Returns:
-            True if it has no request from any worker, and gets none; False
-            also if one did not answer in time.
 
         Raises:
             Error: As `WorkerControl.order` and `Upstreams.is_drained` do.
@@ -210,14 +195,8 @@ struct UpstreamOrders(Copyable, Movable):
     def figures(
         self, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> List[UpstreamSums]:
-        """Adds up what the workers know of each upstream.
-
-        Args:
-            timeout_ms: How long to wait for answers.
-
-        Returns:
-            The sums over the workers that answered in time, whose number is
-            the `worker_count` of each.
+        """Gives what the workers know of each upstream, summed over those that
+        answered in time, whose number is the `worker_count` of each.
 
         Raises:
             Error: As `WorkerControl.order` does.

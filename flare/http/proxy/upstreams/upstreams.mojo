@@ -294,7 +294,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
 
         Args:
             url: As it was given to `add`.
-            weight: Its share, beside those of others.
 
         Raises:
             Error: If there is no such upstream, or the weight is none.
@@ -302,26 +301,22 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         self._table.lock()[].group.set_weight(url, weight)
 
     def drain(self, url: StringSpan) -> Bool:
-        """Sends an upstream no more requests; those that it has go on. Requests
-        that wait go to others, and are refused at once if there is no other.
+        """Sends an upstream no more requests, and gives False if there is no
+        such upstream; those that it has go on. Requests that wait go to others,
+        and are refused at once if there is no other.
 
         Args:
             url: As it was given to `add`.
-
-        Returns:
-            False if there is no such upstream.
         """
         var change = _Change(self._table)
         return change[].group.drain(url, now_ms=change.now_ms)
 
     def remove(self, url: StringSpan) -> Bool:
-        """Drains an upstream, and forgets it when its last request has ended.
+        """Drains an upstream, and forgets it when its last request has ended;
+        gives False if there is no such upstream.
 
         Args:
             url: As it was given to `add`.
-
-        Returns:
-            False if there is no such upstream.
         """
         var change = _Change(self._table)
         ref table = change[]
@@ -329,14 +324,11 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         return table.group.remove(url, now_ms=change.now_ms)
 
     def is_drained(self, url: StringSpan) raises -> Bool:
-        """Tells whether an upstream may be stopped.
+        """Tells whether an upstream may be stopped: it has no request from
+        here, and gets none; so, too, of one of the last 64 that were removed.
 
         Args:
             url: As it was given to `add`.
-
-        Returns:
-            True if it has no request from here, and gets none; so, too, of one
-            of the last 64 that were removed.
 
         Raises:
             Error: If there is and was no such upstream; it names those that
@@ -345,28 +337,16 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         return self._table.lock()[].group.is_drained(url)
 
     def figures(self) -> List[MemberFigures]:
-        """Copies what is to be told of each upstream.
-
-        Returns:
-            Their figures.
-        """
+        """Copies what is to be told of each upstream."""
         return self._table.lock()[].group.figures(coarse_monotonic_ms())
 
     def retry_count(self) -> Int:
-        """Counts the attempts beyond the first of a request.
-
-        Returns:
-            So many since the start.
-        """
+        """Counts the attempts beyond the first of a request since the start."""
         return self._table.lock()[].group.retry_count()
 
     def failed_counts(self) -> List[FailedCount]:
         """Counts the requests that failed: each once, with what happened last
-        and why it was not sent again.
-
-        Returns:
-            The ways in which some did.
-        """
+        and why it was not sent again; ways in which none did are left out."""
         var found = List[FailedCount]()
         var guard = self._table.lock()
         ref group = guard[].group
@@ -388,22 +368,17 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         Args:
             key: Of `RequestKey`.
             tried: The bits of those that have failed this request.
-
-        Returns:
-            Where it goes.
         """
         var change = _Change(self._table)
         ref table = change[]
         return table.pick(table.group.choose(key, tried, change.now_ms))
 
     def open_line(self, waker: Waker) -> Int:
-        """Has requests of a worker wait for upstreams.
+        """Has requests of a worker wait for upstreams, and gives its number,
+        for `wait`.
 
         Args:
             waker: Rings when some of them wait no longer.
-
-        Returns:
-            The worker's number, for `wait`.
         """
         var guard = self._table.lock()
         ref lines = guard[].lines
@@ -428,14 +403,12 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             table.alarm_ms = NEVER
 
     def wait(self, waiter: Waiter) -> Bool:
-        """Has a request wait that was refused with FULL.
+        """Has a request wait that was refused with FULL, and gives False if it
+        may not; else `take_arrived` gives it some time, unless `stop_waiting`
+        takes it out.
 
         Args:
             waiter: The request.
-
-        Returns:
-            False if it may not; else `take_arrived` gives it some time, unless
-            `stop_waiting` takes it out.
         """
         var change = _Change(self._table)
         return change[].group.wait(waiter, change.now_ms)
@@ -445,7 +418,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         may have got meanwhile.
 
         Args:
-            line: The worker's number.
             token: By what the worker knows the request.
         """
         var change = _Change(self._table)
@@ -456,16 +428,9 @@ struct Upstreams(ImplicitlyCopyable, Movable):
                 table.give_back(pick.take().choice, change.now_ms)
 
     def end_wait(self, line: Int, token: UInt64) -> Pick:
-        """Ends the wait of a request whose time is over, with a last try to place
-        it and those that have waited longer.
-
-        Args:
-            line: The worker's number.
-            token: By what the worker knows the request.
-
-        Returns:
-            Where it goes, which may be nowhere.
-        """
+        """Ends the wait of a request whose time is over, with a last try to
+        place it and those that have waited longer; gives where it goes, which
+        may be nowhere."""
         var change = _Change(self._table)
         ref table = change[]
         table.group.place_waiting(change.now_ms)
@@ -485,41 +450,23 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         table.group.place_waiting(change.now_ms)
 
     def alarm_ms(self, line: Int) -> Int:
-        """Tells a worker when to call `place_waiting`. It is rung for when that
-        changes.
-
-        Args:
-            line: The worker's number.
-
-        Returns:
-            The time, of a clock in milliseconds; `NEVER` if another one
-            does, or nobody needs to.
-        """
+        """Tells a worker when to call `place_waiting`, by a clock in
+        milliseconds; `NEVER` if another one does, or nobody needs to. It is
+        rung for when that changes."""
         var guard = self._table.lock()
         ref table = guard[]
         return table.alarm_ms if table.alarm_line == line else NEVER
 
     def take_arrived(self, line: Int) -> List[Arrived]:
-        """Takes requests that wait no longer.
-
-        Args:
-            line: The worker's number.
-
-        Returns:
-            The requests, the first one first; `finish` is owed for each that has
-            an upstream.
-        """
+        """Takes requests that wait no longer, the first one first; `finish` is
+        owed for each that has an upstream."""
         var arrived = List[Arrived]()
         var guard = self._table.lock()
         swap(arrived, guard[].lines.at(line).arrived)
         return arrived^
 
     def waiting_count(self) -> Int:
-        """Counts the requests that wait until an upstream has room.
-
-        Returns:
-            So many.
-        """
+        """Counts the requests that wait until an upstream has room."""
         return self._table.lock()[].group.waiting_count()
 
     def finish(self, member: MemberId, outcome: Outcome, elapsed_us: Int):
@@ -536,16 +483,12 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         )
 
     def repeat(self, attempt: Attempt, key: UInt64, tried: UInt64) -> Repeated:
-        """Sends a request once more whose attempt has ended without an answer, if
-        that may be and there is an upstream for it.
+        """Sends a request once more whose attempt has ended without an answer,
+        if that may be and there is an upstream for it; gives where it goes, or
+        why nowhere.
 
         Args:
             attempt: How it ended, as `finish` was told.
-            key: Of `RequestKey`.
-            tried: The bits of those that have failed this request.
-
-        Returns:
-            Where it goes, or why it goes nowhere.
         """
         var change = _Change(self._table)
         ref table = change[]
@@ -561,19 +504,14 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         elapsed_us: Int,
     ) -> Repeated:
         """Sends a request once more whose attempt has an answer, which ends the
-        attempt, if that may be and there is an upstream for it. Else `finish` is
-        still owed.
+        attempt, if that may be and there is an upstream for it; gives where it
+        goes, or why the answer is to be passed on. Then `finish` is still owed.
 
         Args:
             member: Which upstream has answered.
             attempt: What it has answered.
-            key: Of `RequestKey`.
             tried: The bits of those that have failed this request, and of this
                 one.
-            elapsed_us: How long it took, in microseconds.
-
-        Returns:
-            Where it goes, or why the answer is to be passed on.
         """
         var change = _Change(self._table)
         ref table = change[]
@@ -592,11 +530,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         self._table.lock()[].group.count_failed(outcome, decision)
 
     def next_check(self) -> Optional[Pick]:
-        """Finds an upstream that is to be checked now.
-
-        Returns:
-            The upstream, for which `end_check` is owed; nothing if none is due.
-        """
+        """Finds an upstream that is to be checked now, for which `end_check` is
+        owed; nothing if none is due."""
         var guard = self._table.lock()
         ref table = guard[]
         var member = table.group.next_check(coarse_monotonic_ms())
@@ -605,35 +540,26 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         return table.pick(Choice(member.held(), Outcome.ANSWERED))
 
     def next_lookup(self) -> Optional[String]:
-        """Finds an upstream whose name is to be looked up now.
-
-        Returns:
-            Where it is, as it was given to `add`, for which `end_lookup` is owed;
-            nothing if none is due.
-        """
+        """Finds the upstream, as it was given to `add`, whose name is to be
+        looked up now, and for which `end_lookup` is owed; nothing if none is
+        due."""
         return self._table.lock()[].names.next(coarse_monotonic_ms())
 
     def next_lookup_ms(self) -> Int:
-        """Tells when to ask `next_lookup` again.
-
-        Returns:
-            The time.
-        """
+        """Tells when to ask `next_lookup` again."""
         return self._table.lock()[].names.next_ms(coarse_monotonic_ms())
 
     def end_lookup(
         self, url: StringSpan, addresses: Span[IpAddr, _]
     ) -> LookupNews:
         """Takes note of a look-up: each address is an upstream from now on, as
-        far as there are places in the group.
+        far as there are places in the group; gives what is worth a line in the
+        log.
 
         Args:
             url: Which upstream was looked up.
             addresses: Its addresses, best first; without any it keeps those that
                 it has had.
-
-        Returns:
-            What is worth a line in the log.
         """
         var pairs = pair_addresses(addresses)
         var ips = List[String]()
