@@ -122,6 +122,7 @@ struct Decoder(Movable):
 
         Args:
             octets: Any piece of the stream; may be empty.
+            output: Gets what comes out; what came out before an error too.
             count_max: Most octets to append; at least 1.
 
         Raises:

@@ -156,9 +156,6 @@ struct JsonWriter(Movable):
         Args:
             number: Any; many readers round what is above 2^53 (RFC 8259
                 section 6).
-
-        Raises:
-            JsonError: If no value is due here.
         """
         self._begin_value()
         self._out.write(number)
@@ -209,9 +206,6 @@ struct JsonWriter(Movable):
 
         Args:
             view: The value.
-
-        Raises:
-            JsonError: If no value is due here.
         """
         var pending = List[_Pending]()
         var current = view

@@ -386,7 +386,6 @@ struct AnyStep(Movable):
         self._finish = _finish[S]
 
     def finish(self, var response: Response) raises -> Response:
-        """Makes the response of the middleware of what was made further in."""
         return self._finish(self._step.at, response^)
 
 

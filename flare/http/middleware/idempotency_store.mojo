@@ -201,7 +201,7 @@ def _told(entry: _Entry, fingerprint: String) -> KeyRecord:
 @fieldwise_init
 struct LocalIdempotency(Copyable, IdempotencyStore):
     """Keeps first answers in the memory of this process, which can always be
-    asked: no method raises."""
+    asked: `begin`, `finish` and `forget` never raise."""
 
     var _table: State[AnswerTable]
 

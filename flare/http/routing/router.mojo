@@ -235,7 +235,7 @@ struct Router(Handler):
         max_body_size: Int = DEFAULT_BODY_LIMIT,
         may_block: Bool = True,
     ) raises RouteError:
-        """Does what `all` does; the rest is as for `route`."""
+        """Registers a handler as `all` does; the rest is as for `route`."""
         self.all(
             pattern, handler^, max_body_size=max_body_size, may_block=may_block
         )

@@ -211,7 +211,7 @@ struct RedisResponses(Copyable, ResponseStore):
         return self._octet_max
 
     def renewed(self) raises -> Self:
-        """Makes the same store with connections of its own.
+        """Gives the same store with connections of its own.
 
         Raises:
             Error: If the system has no more locks.

@@ -107,28 +107,17 @@ struct Tracer(ImplicitlyCopyable):
         return self._pipeline.flush(timeout_ms)
 
     def flush(self) -> Bool:
-        """Waits for the export as long as `BatchConfig.flush_ms` allows.
-
-        Returns:
-            True if nothing is left.
-        """
+        """Waits for the export, and gives True if nothing is left: as long as
+        `BatchConfig.flush_ms` allows."""
         return self._pipeline.flush(self._pipeline.flush_ms())
 
     def dropped_count(self) -> Int:
-        """Counts the spans that nobody gets: the queue was full, or the
-        collector was away for too long or refused them.
-
-        Returns:
-            How many there were in this process.
-        """
+        """Counts the spans of this process that nobody gets: the queue was
+        full, or the collector was away for too long or refused them."""
         return self._pipeline.dropped_count()
 
     def exported_count(self) -> Int:
-        """Counts the spans that were exported.
-
-        Returns:
-            How many there were in this process.
-        """
+        """Counts the spans of this process that were exported."""
         return self._pipeline.exported_count()
 
 
@@ -158,25 +147,18 @@ struct SpanCollector(ImplicitlyCopyable, SpanExporter):
     def export(
         mut self, spans: List[SpanData], timeout_ms: Int
     ) -> ExportResult:
-        """Keeps a batch.
+        """Keeps a batch, and gives that all went well.
 
         Args:
             spans: The batch.
             timeout_ms: Not needed.
-
-        Returns:
-            That all went well.
         """
         var kept = self._spans.lock()
         kept[].extend(spans.copy())
         return ExportResult(is_done=True)
 
     def take(self) -> List[SpanData]:
-        """Takes what was exported.
-
-        Returns:
-            The spans, in the order in which they ended.
-        """
+        """Takes what was exported, in the order in which the spans ended."""
         var spans = List[SpanData]()
         var kept = self._spans.lock()
         swap(spans, kept[])
