@@ -27,7 +27,7 @@ struct ContentCoding(Equatable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def parse(token: Span[UInt8, _]) -> Optional[Self]:
-        """Reads the name of a coding.
+        """Reads the name of a coding; nothing if it is unknown.
 
         Source: RFC 9110 section 8.4.1: case does not matter, and `x-gzip` is
         `gzip`. Registered codings that flare has no library for, such as
@@ -35,9 +35,6 @@ struct ContentCoding(Equatable, TrivialRegisterPassable, Writable):
 
         Args:
             token: The name.
-
-        Returns:
-            The coding, or nothing if it is unknown.
         """
         if equals_ignore_case(token, "gzip".as_bytes()):
             return Self.GZIP
@@ -54,11 +51,7 @@ struct ContentCoding(Equatable, TrivialRegisterPassable, Writable):
         return None
 
     def format(self) -> Optional[Format]:
-        """Tells the format of content in this coding.
-
-        Returns:
-            The format, or nothing for `IDENTITY`.
-        """
+        """Gives the format of content in this coding; nothing for `IDENTITY`."""
         if self == Self.GZIP:
             return Format.GZIP
         if self == Self.DEFLATE:
@@ -70,11 +63,7 @@ struct ContentCoding(Equatable, TrivialRegisterPassable, Writable):
         return None
 
     def name(self) -> StaticString:
-        """Names the coding.
-
-        Returns:
-            The name, as fields write it.
-        """
+        """Names the coding, as fields write it."""
         if self == Self.GZIP:
             return "gzip"
         if self == Self.DEFLATE:

@@ -65,10 +65,6 @@ struct Decoder(Movable):
     ) raises CompressError:
         """Starts a stream, loading the format's library.
 
-        Args:
-            format: What the stream is written in.
-            output_len_max: Most octets that may come out, in bytes.
-
         Raises:
             CompressError: If the library is missing.
         """
@@ -117,7 +113,8 @@ struct Decoder(Movable):
     def receive_some(
         mut self, octets: Span[UInt8, _], mut output: Buffer, count_max: Int
     ) raises CompressError -> Int:
-        """Decompresses until so many octets came out.
+        """Decompresses until so many octets came out, and gives how many were
+        taken.
 
         For those who must bound their memory: a few octets may hold megabytes.
         Call again with the octets that were not taken until all are, and
@@ -127,9 +124,6 @@ struct Decoder(Movable):
             octets: Any piece of the stream; may be empty.
             output: Gets what comes out; what came out before an error too.
             count_max: Most octets to append; at least 1.
-
-        Returns:
-            How many octets were taken.
 
         Raises:
             CompressError: As `receive`.
@@ -152,11 +146,8 @@ struct Decoder(Movable):
         return taken
 
     def has_pending(self) -> Bool:
-        """Tells whether more may come out without more octets.
-
-        Returns:
-            True if `receive_some` stopped at its bound; call it again.
-        """
+        """Tells whether more may come out without more octets: `receive_some`
+        stopped at its bound; call it again."""
         return self._has_pending
 
     def is_started(self) -> Bool:
@@ -164,9 +155,6 @@ struct Decoder(Movable):
 
         A message that names a content coding and has no content at all is
         common enough: there is no stream to `finish` then.
-
-        Returns:
-            True from the first octet on.
         """
         return self._input_len > 0
 

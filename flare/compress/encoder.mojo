@@ -127,27 +127,12 @@ struct Encoder(Movable):
         self._run(octets, output, _Flush.NONE)
 
     def flush(mut self, mut output: Buffer) raises CompressError:
-        """Brings out all that was received, for a peer who waits for it.
-
-        Each flush costs a few octets.
-
-        Args:
-            output: Gets what comes out.
-
-        Raises:
-            CompressError: As `receive`.
-        """
+        """Brings out all that was received, for a peer who waits for it; each
+        flush costs a few octets. The rest is as for `receive`."""
         self._run(Span[UInt8, ImmStaticOrigin](), output, _Flush.ALL)
 
     def finish(mut self, mut output: Buffer) raises CompressError:
-        """Ends the stream.
-
-        Args:
-            output: Gets what comes out.
-
-        Raises:
-            CompressError: As `receive`.
-        """
+        """Ends the stream; the rest is as for `receive`."""
         self._run(Span[UInt8, ImmStaticOrigin](), output, _Flush.END)
         self._is_open = False
 

@@ -119,11 +119,7 @@ struct Format(Equatable, TrivialRegisterPassable, Writable):
     stream may have several frames, one after the other."""
 
     def name(self) -> StaticString:
-        """Names the format.
-
-        Returns:
-            The name for messages.
-        """
+        """Names the format, for messages."""
         if self == Self.GZIP:
             return "gzip"
         if self == Self.ZLIB:
@@ -137,12 +133,8 @@ struct Format(Equatable, TrivialRegisterPassable, Writable):
         return "brotli"
 
     def window_bits(self) -> Int:
-        """Gives what zlib knows the format by.
-
-        Returns:
-            A number of `flare/sys/codecs/zlib.mojo`; for brotli and zstd it means
-            nothing.
-        """
+        """Gives what zlib knows the format by, a number of
+        `flare/sys/codecs/zlib.mojo`; for brotli and zstd it means nothing."""
         if self == Self.GZIP:
             return GZIP_WRAPPED
         if self == Self.RAW_DEFLATE:

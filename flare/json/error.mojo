@@ -75,16 +75,14 @@ struct JsonError(Copyable, Movable, Writable):
         offset: Int,
         expected: StaticString,
     ) -> Self:
-        """Makes an error about a place in a text.
+        """Gives the error at a place in a text, with line, column and what was
+        found.
 
         Args:
             kind: What went wrong.
             text: The whole text.
             offset: The place, at most `len(text)`.
             expected: What would have been right.
-
-        Returns:
-            The error, with line, column and what was found.
         """
         var line = 1
         var column = 1
@@ -107,31 +105,18 @@ struct JsonError(Copyable, Movable, Writable):
         var expected: String,
         var found: String,
     ) -> Self:
-        """Makes an error about a value.
+        """Gives the error of a value.
 
         Args:
-            kind: What went wrong.
             path: Which value.
-            expected: What would have been right.
             found: What there is instead.
-
-        Returns:
-            The error.
         """
         return Self(kind, -1, 0, 0, path^, expected^, found^)
 
     @staticmethod
     @no_inline
     def in_writer(kind: JsonErrorKind, expected: StaticString) -> Self:
-        """Makes an error about a call of a writer.
-
-        Args:
-            kind: What went wrong.
-            expected: What would have been right.
-
-        Returns:
-            The error.
-        """
+        """Gives the error of a call of a writer."""
         return Self(kind, -1, 0, 0, "", String(expected), "")
 
     def write_to(self, mut writer: Some[Writer]):
@@ -190,11 +175,7 @@ struct JsonKind(Equatable, TrivialRegisterPassable, Writable):
     """An object."""
 
     def name(self) -> StaticString:
-        """Names the kind with its article, for messages.
-
-        Returns:
-            Such as "an array".
-        """
+        """Names the kind with its article, such as "an array", for messages."""
         if self == Self.NULL:
             return "null"
         if self == Self.BOOL:

@@ -27,13 +27,11 @@ struct FieldRule(Copyable, Movable):
     """Of a text; empty if the rule is no pattern."""
 
     def misfit(self, kind: Int) -> StaticString:
-        """Says why a field of another kind cannot have the rule.
+        """Tells why a field of another kind cannot have the rule, by the rest
+        of a sentence; empty if it can.
 
         Args:
             kind: What the field is.
-
-        Returns:
-            The rest of a sentence; empty if it can.
         """
         if self.kind == kind:
             return ""
@@ -44,14 +42,11 @@ struct FieldRule(Copyable, Movable):
         return "is no List, and has no count of elements"
 
     def is_kept_by(self, measured: _Measured) -> Bool:
-        """Tells whether a value keeps the rule.
+        """Tells whether a value keeps the rule: also one that is not there, and
+        every text where the rule is a pattern.
 
         Args:
             measured: What rules look at of the value.
-
-        Returns:
-            True also for a value that is not there, and for every text of a
-            pattern.
         """
         if self.pattern.byte_length() > 0 or measured.kind == _NOTHING:
             return True
@@ -66,11 +61,8 @@ struct FieldRule(Copyable, Movable):
         return self.least <= measured.whole <= self.most
 
     def reason(self) -> String:
-        """Says what a value must be, to who has sent another.
-
-        Returns:
-            Such as `must be 1 to 10`.
-        """
+        """Gives what a value must be, such as `must be 1 to 10`, to who has
+        sent another."""
         var text = String("must ")
         text.write("be " if self.kind == _NUMBER else "have ")
         var has_least = self.least > (Int.MIN if self.kind == _NUMBER else 0)
@@ -89,13 +81,10 @@ struct FieldRule(Copyable, Movable):
         return text^
 
     def add_keywords(self, schema: String) -> String:
-        """Adds the keywords of the rule to a field's schema.
+        """Gives a field's schema with the keywords of the rule.
 
         Args:
             schema: JSON text, of an object.
-
-        Returns:
-            JSON text.
         """
         var text = schema
         if self.pattern.byte_length() > 0:
@@ -142,26 +131,18 @@ struct FieldRules(Copyable, Movable):
         """Bounds a number from above (`maximum`).
 
         Args:
-            field: The field's name.
             most: The greatest value.
         """
         self._add(field, _NUMBER, Int.MIN, most)
 
     def between(mut self, field: StaticString, least: Int, most: Int):
-        """Bounds a number on both sides (`minimum`, `maximum`).
-
-        Args:
-            field: The field's name.
-            least: The least value.
-            most: The greatest value.
-        """
+        """Bounds a number on both sides (`minimum`, `maximum`)."""
         self._add(field, _NUMBER, least, most)
 
     def length(mut self, field: StaticString, least: Int, most: Int):
         """Bounds the length of a text (`minLength`, `maxLength`).
 
         Args:
-            field: The field's name.
             least: The least number of characters (code points), 0 for none.
             most: The greatest.
         """
@@ -171,7 +152,6 @@ struct FieldRules(Copyable, Movable):
         """Bounds how many elements a list has (`minItems`, `maxItems`).
 
         Args:
-            field: The field's name.
             least: The least number, 0 for none.
             most: The greatest.
         """
@@ -183,7 +163,6 @@ struct FieldRules(Copyable, Movable):
         one's own has to hold texts to it.
 
         Args:
-            field: The field's name.
             expression: A regular expression (ECMA-262).
         """
         self.rules.append(FieldRule(field, _TEXT, 0, Int.MAX, expression))

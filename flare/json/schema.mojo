@@ -38,14 +38,12 @@ struct SchemaBook(Copyable, Movable):
         self.schemas = []
 
     def begin(mut self, id: String, name: String) -> Bool:
-        """Makes room for a struct's schema.
+        """Makes room for a struct's schema, and gives False if it is there
+        already.
 
         Args:
             id: The struct with its module.
             name: The struct alone.
-
-        Returns:
-            False if it is there already.
         """
         for ref schema in self.schemas:
             if schema.id == id:
@@ -71,13 +69,10 @@ trait JsonDescribed:
 
     @staticmethod
     def schema(mut book: SchemaBook) -> String:
-        """Writes the schema.
+        """Gives the schema, as JSON text.
 
         Args:
             book: Gets the schemas of structs within.
-
-        Returns:
-            JSON text.
         """
         ...
 

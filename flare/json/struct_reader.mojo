@@ -28,13 +28,10 @@ trait JsonReadable(Deinitable, Movable):
 
     @staticmethod
     def from_json(view: JsonView) raises JsonError -> Self:
-        """Makes a value.
+        """Reads the value from JSON.
 
         Args:
             view: The JSON value.
-
-        Returns:
-            The value.
 
         Raises:
             JsonError: If the JSON value does not fit.

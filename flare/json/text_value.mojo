@@ -25,9 +25,6 @@ trait FromTexts(Deinitable, Movable):
         Args:
             texts: The texts of one name; there may be none.
 
-        Returns:
-            The value.
-
         Raises:
             TextError: If they are not what they should be.
         """
@@ -35,11 +32,8 @@ trait FromTexts(Deinitable, Movable):
 
     @staticmethod
     def texts_schema() -> String:
-        """Writes the JSON Schema of such a parameter, for documents.
-
-        Returns:
-            JSON text; that of a text by default.
-        """
+        """Gives the JSON Schema of such a parameter, as JSON text, for
+        documents; that of a text by default."""
         return '{"type":"string"}'
 
 

@@ -33,64 +33,38 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
 
     @always_inline
     def node(self) -> JsonNode:
-        """Reads the value's node, for code that walks a document.
-
-        Returns:
-            The node.
-        """
+        """Reads the value's node, for code that walks a document."""
         return self._document[].nodes.unsafe_get(self._index)
 
     def document_len(self) -> Int:
-        """Counts all values of the document, names among them.
-
-        Returns:
-            The count; at least 1.
-        """
+        """Counts all values of the document, at least 1, names among them."""
         return len(self._document[].nodes)
 
     def path(self) -> String:
-        """Tells how to reach the value from the root.
-
-        Returns:
-            Such as `$["a"][0]`.
-        """
+        """Tells how to reach the value from the root, such as `$["a"][0]`."""
         return self._document[].path(self._index)
 
     @always_inline
     def at(self, index: Int) -> Self:
-        """Looks at another node, for code that walks a document.
+        """Gives a view of another node, for code that walks a document.
 
         Args:
             index: A node of the same document, such as a child by `node`.
-
-        Returns:
-            A view of it.
         """
         return Self(self._document, index)
 
     @always_inline
     def kind(self) -> JsonKind:
-        """Tells what the value is.
-
-        Returns:
-            Its kind.
-        """
+        """Tells what the value is."""
         return self.node().kind()
 
     @always_inline
     def is_null(self) -> Bool:
-        """Tells whether the value is `null`.
-
-        Returns:
-            True for `null`.
-        """
+        """Tells whether the value is `null`."""
         return self.kind() == JsonKind.NULL
 
     def bool_value(self) raises JsonError -> Bool:
         """Reads a boolean.
-
-        Returns:
-            It.
 
         Raises:
             JsonError: If the value is no boolean.
@@ -98,10 +72,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         return self._node_of(JsonKind.BOOL).payload != 0
 
     def int_value(self) raises JsonError -> Int:
-        """Reads an integer.
-
-        Returns:
-            It, exactly as written.
+        """Reads an integer, exactly as written.
 
         Raises:
             JsonError: If the value is no integer, or was written with a
@@ -110,10 +81,8 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         return Int(bitcast[DType.int64](self._node_of(JsonKind.INT).payload))
 
     def float_value(self) raises JsonError -> Float64:
-        """Reads a number.
-
-        Returns:
-            The nearest 64-bit float; an integer above 2^53 is rounded.
+        """Reads a number as the nearest 64-bit float; an integer above 2^53 is
+        rounded.
 
         Raises:
             JsonError: If the value is no number.
@@ -126,10 +95,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         return bitcast[DType.float64](node.payload)
 
     def uint_value(self) raises JsonError -> UInt64:
-        """Reads an integer that is not negative.
-
-        Returns:
-            It, exactly as written.
+        """Reads an integer that is not negative, exactly as written.
 
         Raises:
             JsonError: If the value is no integer, or was written with a
@@ -148,10 +114,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         return UInt64(number)
 
     def string_value(self) raises JsonError -> String:
-        """Copies a string.
-
-        Returns:
-            It, unescaped.
+        """Copies a string, unescaped.
 
         Raises:
             JsonError: If the value is no string.
@@ -159,10 +122,8 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         return String(self.string_span())
 
     def string_span(self) raises JsonError -> StringSpan[Self.origin]:
-        """Lends a string without copying it.
-
-        Returns:
-            It, unescaped; good for as long as the document.
+        """Lends a string, unescaped, without copying it; good for as long as
+        the document.
 
         Raises:
             JsonError: If the value is no string.
@@ -172,11 +133,8 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
 
     @always_inline
     def text(self) -> StringSpan[Self.origin]:
-        """Lends a string or a name, for code that walks a document.
-
-        Returns:
-            It, unescaped; of no meaning for nodes of another kind.
-        """
+        """Lends a string or a name, unescaped, for code that walks a document;
+        of no meaning for nodes of another kind."""
         # SAFETY: the parser made the node from octets of the document's own
         # buffer, which are valid UTF-8 and live as long as `origin`.
         var node = self.node()
@@ -191,12 +149,8 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         return StringSpan(unsafe_from_utf8=octets)
 
     def __len__(self) -> Int:
-        """Counts an array's elements or an object's members.
-
-        Returns:
-            The count, with a repeated name counted each time; 0 for any other
-            kind.
-        """
+        """Counts an array's elements or an object's members, with a repeated
+        name counted each time; 0 for any other kind."""
         if self.kind() == JsonKind.ARRAY or self.kind() == JsonKind.OBJECT:
             return self.node().count()
         return 0
@@ -206,9 +160,6 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
 
         Args:
             index: From 0.
-
-        Returns:
-            The element.
 
         Raises:
             JsonError: If the value is no array or has no such element.
@@ -224,13 +175,11 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         return self.at(Int(node.payload) + index)
 
     def __getitem__(self, name: StringSpan) raises JsonError -> Self:
-        """Finds a member of an object, by looking at one after the other.
+        """Finds the value of a member of an object, by looking at one after the
+        other.
 
         Args:
             name: The member's name; the last wins if it is repeated.
-
-        Returns:
-            The member's value.
 
         Raises:
             JsonError: If the value is no object or has no such member.
@@ -247,13 +196,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         return self.at(found)
 
     def get(self, name: StringSpan) raises JsonError -> Optional[Self]:
-        """Finds a member of an object that may be absent.
-
-        Args:
-            name: The member's name; the last wins if it is repeated.
-
-        Returns:
-            The member's value, or None.
+        """Finds the value of a member of an object; None if it is absent.
 
         Raises:
             JsonError: If the value is no object.
@@ -265,37 +208,21 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         return self.at(found)
 
     def contains(self, name: StringSpan) -> Bool:
-        """Tells whether an object has a member.
-
-        Args:
-            name: The member's name.
-
-        Returns:
-            True if the value is an object and has it.
-        """
+        """Tells whether the value is an object and has a member."""
         return self.kind() == JsonKind.OBJECT and self.find(name) >= 0
 
     def child(self, index: Int) -> Self:
-        """Looks at a node within, for code that walks a document.
+        """Gives a view of a node within, for code that walks a document.
 
         Args:
             index: Which element; of an object 2 * n for a name and 2 * n + 1
                 for its value.
-
-        Returns:
-            A view of it.
         """
         return self.at(Int(self.node().payload) + index)
 
     def find(self, name: StringSpan) -> Int:
-        """Finds a member, for code that knows that the value is an object.
-
-        Args:
-            name: The member's name; the last wins if it is repeated.
-
-        Returns:
-            The node of its value; -1 if there is none.
-        """
+        """Finds the node of a member's value, for code that knows that this is
+        an object; -1 if there is none."""
         # SAFETY: the nodes of names hold offsets into the document's buffer;
         # the lengths are equal before octets are compared.
         var node = self.node()
@@ -317,10 +244,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         return -1
 
     def elements(self) raises JsonError -> JsonElements[Self.origin]:
-        """Iterates over an array.
-
-        Returns:
-            An iterator over the elements, in order.
+        """Gives an iterator over the elements of an array, in order.
 
         Raises:
             JsonError: If the value is no array.
@@ -330,11 +254,8 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         return {self.at(first), first + node.count()}
 
     def members(self) raises JsonError -> JsonMembers[Self.origin]:
-        """Iterates over an object.
-
-        Returns:
-            An iterator over the members, in the order of the text; a repeated
-            name comes each time.
+        """Gives an iterator over the members of an object, in the order of the
+        text; a repeated name comes each time.
 
         Raises:
             JsonError: If the value is no object.
@@ -371,18 +292,11 @@ struct JsonElements[origin: ImmOrigin](Copyable, Iterator):
     var _end: Int
 
     def __iter__(self) -> Self:
-        """Starts over from here.
-
-        Returns:
-            A copy.
-        """
+        """Gives a copy, which starts from here."""
         return self.copy()
 
     def __next__(mut self) raises StopIteration -> Self.Element:
-        """Steps on.
-
-        Returns:
-            The next element.
+        """Gives the next element.
 
         Raises:
             StopIteration: After the last one.
@@ -423,18 +337,11 @@ struct JsonMembers[origin: ImmOrigin](Copyable, Iterator):
     var _end: Int
 
     def __iter__(self) -> Self:
-        """Starts over from here.
-
-        Returns:
-            A copy.
-        """
+        """Gives a copy, which starts from here."""
         return self.copy()
 
     def __next__(mut self) raises StopIteration -> Self.Element:
-        """Steps on.
-
-        Returns:
-            The next member.
+        """Gives the next member.
 
         Raises:
             StopIteration: After the last one.
@@ -511,11 +418,8 @@ struct JsonValue(Movable, Sized):
 
     @always_inline
     def view(ref self) -> JsonView[ImmOrigin(origin_of(self))]:
-        """Lends the value in the form in which values inside are lent.
-
-        Returns:
-            A view; good for as long as this value.
-        """
+        """Lends the value, for as long as it lives, in the form in which values
+        inside are lent."""
         # SAFETY: the view's origin is this value, which owns the document.
         return JsonView(
             Pointer(to=self._document)
@@ -525,111 +429,54 @@ struct JsonValue(Movable, Sized):
         )
 
     def kind(self) -> JsonKind:
-        """Tells what the value is.
-
-        Returns:
-            Its kind.
-        """
+        """Tells what the value is."""
         return self.view().kind()
 
     def is_null(self) -> Bool:
-        """Tells whether the value is `null`.
-
-        Returns:
-            True for `null`.
-        """
+        """Tells whether the value is `null`."""
         return self.view().is_null()
 
     def bool_value(self) raises JsonError -> Bool:
-        """Reads a boolean.
-
-        Returns:
-            It.
-
-        Raises:
-            JsonError: If the value is no boolean.
-        """
+        """Reads a boolean; the rest is as for `JsonView.bool_value`."""
         return self.view().bool_value()
 
     def int_value(self) raises JsonError -> Int:
-        """Reads an integer.
-
-        Returns:
-            It, exactly as written.
-
-        Raises:
-            JsonError: If the value is no integer that fits 64 bits.
-        """
+        """Reads an integer; the rest is as for `JsonView.int_value`."""
         return self.view().int_value()
 
     def uint_value(self) raises JsonError -> UInt64:
-        """Reads an integer that is not negative.
-
-        Returns:
-            It, exactly as written.
-
-        Raises:
-            JsonError: If the value is no integer that fits 64 bits without a
-                sign.
-        """
+        """Reads an integer that is not negative; the rest is as for
+        `JsonView.uint_value`."""
         return self.view().uint_value()
 
     def float_value(self) raises JsonError -> Float64:
-        """Reads a number.
-
-        Returns:
-            The nearest 64-bit float.
-
-        Raises:
-            JsonError: If the value is no number.
-        """
+        """Reads a number; the rest is as for `JsonView.float_value`."""
         return self.view().float_value()
 
     def string_value(self) raises JsonError -> String:
-        """Copies a string.
-
-        Returns:
-            It, unescaped.
-
-        Raises:
-            JsonError: If the value is no string.
-        """
+        """Copies a string, unescaped; the rest is as for
+        `JsonView.string_value`."""
         return self.view().string_value()
 
     def __len__(self) -> Int:
-        """Counts an array's elements or an object's members.
-
-        Returns:
-            The count; 0 for any other kind.
-        """
+        """Counts an array's elements or an object's members, as a `JsonView`
+        does."""
         return len(self.view())
 
     def __getitem__(
         ref self, index: Int
     ) raises JsonError -> JsonView[ImmOrigin(origin_of(self))]:
-        """Finds an element of an array.
-
-        Args:
-            index: From 0.
-
-        Returns:
-            The element.
-
-        Raises:
-            JsonError: If the value is no array or has no such element.
-        """
+        """Finds an element of an array; the rest is as for
+        `JsonView.__getitem__`."""
         return self.view()[index]
 
     def __getitem__(
         ref self, name: StringSpan
     ) raises JsonError -> JsonView[ImmOrigin(origin_of(self))]:
-        """Finds a member of an object.
+        """Finds the value of a member of an object.
 
         Args:
             name: The member's name; the last wins if it is repeated.
-
-        Returns:
-            The member's value.
 
         Raises:
             JsonError: If the value is no object or has no such member.
@@ -639,52 +486,24 @@ struct JsonValue(Movable, Sized):
     def get(
         ref self, name: StringSpan
     ) raises JsonError -> Optional[JsonView[ImmOrigin(origin_of(self))]]:
-        """Finds a member of an object that may be absent.
-
-        Args:
-            name: The member's name.
-
-        Returns:
-            The member's value, or None.
-
-        Raises:
-            JsonError: If the value is no object.
-        """
+        """Finds the value of a member of an object; the rest is as for
+        `JsonView.get`."""
         return self.view().get(name)
 
     def contains(self, name: StringSpan) -> Bool:
-        """Tells whether an object has a member.
-
-        Args:
-            name: The member's name.
-
-        Returns:
-            True if the value is an object and has it.
-        """
+        """Tells whether the value is an object and has a member."""
         return self.view().contains(name)
 
     def elements(
         ref self,
     ) raises JsonError -> JsonElements[ImmOrigin(origin_of(self))]:
-        """Iterates over an array.
-
-        Returns:
-            An iterator over the elements, in order.
-
-        Raises:
-            JsonError: If the value is no array.
-        """
+        """Gives an iterator over the elements of an array; the rest is as for
+        `JsonView.elements`."""
         return self.view().elements()
 
     def members(
         ref self,
     ) raises JsonError -> JsonMembers[ImmOrigin(origin_of(self))]:
-        """Iterates over an object.
-
-        Returns:
-            An iterator over the members, in the order of the text.
-
-        Raises:
-            JsonError: If the value is no object.
-        """
+        """Gives an iterator over the members of an object; the rest is as for
+        `JsonView.members`."""
         return self.view().members()

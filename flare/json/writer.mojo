@@ -91,11 +91,8 @@ struct JsonWriter(Movable):
         self._end(_CLOSE_OBJECT)
 
     def begin_array(mut self) raises JsonError:
-        """Opens an array; elements or `end_array` come next.
-
-        Raises:
-            JsonError: If no value is due here.
-        """
+        """Opens an array; elements or `end_array` come next. The rest is as for
+        `begin_object`."""
         self._begin_value()
         self._out.append_octet(91)
         self._closers.append(_CLOSE_ARRAY)
@@ -159,9 +156,6 @@ struct JsonWriter(Movable):
         Args:
             number: Any; many readers round what is above 2^53 (RFC 8259
                 section 6).
-
-        Raises:
-            JsonError: If no value is due here.
         """
         self._begin_value()
         self._out.write(number)
@@ -202,11 +196,7 @@ struct JsonWriter(Movable):
         self._end_value()
 
     def null(mut self) raises JsonError:
-        """Writes `null`.
-
-        Raises:
-            JsonError: If no value is due here.
-        """
+        """Writes `null`; the rest is as for `begin_object`."""
         self._begin_value()
         self._out.append_literal["null"]()
         self._end_value()
@@ -216,9 +206,6 @@ struct JsonWriter(Movable):
 
         Args:
             view: The value.
-
-        Raises:
-            JsonError: If no value is due here.
         """
         var pending = List[_Pending]()
         var current = view
@@ -246,10 +233,7 @@ struct JsonWriter(Movable):
             parent.next += 1
 
     def finish(deinit self) raises JsonError -> String:
-        """Ends the text.
-
-        Returns:
-            It.
+        """Ends the text, and gives it.
 
         Raises:
             JsonError: If there is no value yet or something is still open.

@@ -23,13 +23,10 @@ struct Level(Comparable, FromText, TrivialRegisterPassable, Writable):
 
     @always_inline
     def __lt__(self, other: Self) -> Bool:
-        """Orders levels.
+        """Tells whether this one matters less.
 
         Args:
             other: A level.
-
-        Returns:
-            True if this one matters less.
         """
         return self.number < other.number
 
@@ -50,11 +47,7 @@ struct Level(Comparable, FromText, TrivialRegisterPassable, Writable):
         raise TextError("is none of debug, info, warn, error, off")
 
     def name(self) -> StaticString:
-        """Names the level, as `from_text` reads it.
-
-        Returns:
-            The name.
-        """
+        """Names the level, as `from_text` reads it."""
         if self.number < Self.INFO.number:
             return "debug"
         if self.number < Self.WARN.number:

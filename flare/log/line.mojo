@@ -127,7 +127,6 @@ struct LogLine(Movable):
         """Adds a text.
 
         Args:
-            name: The field's name.
             value: The text.
         """
         if self._has_room(name.byte_length() + 16):
@@ -139,7 +138,6 @@ struct LogLine(Movable):
         """Adds what is a value in both formats, such as a number.
 
         Args:
-            name: The field's name.
             value: The value, as it is written.
         """
         if self._has_room(name.byte_length() + 16 + value.byte_length()):
@@ -148,23 +146,13 @@ struct LogLine(Movable):
 
     @no_inline
     def put_int(mut self, name: StringSpan, value: Int):
-        """Adds an integer.
-
-        Args:
-            name: The field's name.
-            value: The number.
-        """
+        """Adds an integer."""
         self.put_raw(name, String(value))
 
     @no_inline
     def put_float(mut self, name: StringSpan, value: Float64):
         """Adds a number; JSON has none for infinity and what is no number, so
-        these are texts.
-
-        Args:
-            name: The field's name.
-            value: The number.
-        """
+        these are texts."""
         if not isfinite(value):
             self.put_text(name, String(value))
             return
@@ -173,19 +161,11 @@ struct LogLine(Movable):
         self.put_raw(name, StringSpan(unsafe_from_utf8=buffer.span()))
 
     def fields(deinit self) -> String:
-        """Gives the fields of a list that was begun as such.
-
-        Returns:
-            The fields.
-        """
+        """Gives the fields of a list that was begun as such."""
         return self._text^
 
     def end(deinit self) -> String:
-        """Ends the line.
-
-        Returns:
-            The line, with its end.
-        """
+        """Ends the line, and gives it, with its end."""
         var text = self._text^
         if self._format == LogFormat.JSON:
             text += _JSON_END if self._is_cut else "}\n"

@@ -39,21 +39,15 @@ trait Logger:
 
         Args:
             level: The level.
-
-        Returns:
-            False if such a line would go nowhere.
         """
         ...
 
     def begin_line(self, level: Level, message: StringSpan) -> LogLine:
-        """Begins a line, with the fields that all lines have.
+        """Gives a line that is begun, with the fields that all lines have.
 
         Args:
             level: Its level.
             message: What happened.
-
-        Returns:
-            The line.
         """
         ...
 
@@ -80,57 +74,24 @@ trait Logger:
 
     @always_inline
     def info[*Ts: Writable](self, message: StringSpan, *fields: *Ts):
-        """Writes a line of level INFO.
-
-        Parameters:
-            Ts: The types of names and values.
-
-        Args:
-            message: What happened.
-            fields: A name, its value, a name, its value.
-        """
+        """Writes a line of level INFO."""
         self.log(Level.INFO, message, *fields)
 
     @always_inline
     def warn[*Ts: Writable](self, message: StringSpan, *fields: *Ts):
-        """Writes a line of level WARN.
-
-        Parameters:
-            Ts: The types of names and values.
-
-        Args:
-            message: What happened.
-            fields: A name, its value, a name, its value.
-        """
+        """Writes a line of level WARN."""
         self.log(Level.WARN, message, *fields)
 
     @always_inline
     def error[*Ts: Writable](self, message: StringSpan, *fields: *Ts):
-        """Writes a line of level ERROR.
-
-        Parameters:
-            Ts: The types of names and values.
-
-        Args:
-            message: What happened.
-            fields: A name, its value, a name, its value.
-        """
+        """Writes a line of level ERROR."""
         self.log(Level.ERROR, message, *fields)
 
     @always_inline
     def log[
         *Ts: Writable
     ](self, level: Level, message: StringSpan, *fields: *Ts):
-        """Writes a line of a level that is chosen as the program runs.
-
-        Parameters:
-            Ts: The types of names and values.
-
-        Args:
-            level: The level.
-            message: What happened.
-            fields: A name, its value, a name, its value.
-        """
+        """Writes a line of a level that is chosen as the program runs."""
         _check_fields[*Ts]()
         if unlikely(self.writes(level)):
             var line = self.begin_line(level, message)
@@ -195,11 +156,6 @@ struct LogSettings(Copyable, Defaultable, SettingsGroup):
 
     @staticmethod
     def about(name: StringSpan) -> StaticString:
-        """Says what a field means, for `--help`.
-
-        Returns:
-            A line.
-        """
         if name == "level":
             return "What is logged: debug, info, warn, error or off."
         return "How lines are written: text or json."
@@ -251,8 +207,6 @@ struct Log(Copyable, Logger, Movable):
             S: The sink's type.
 
         Args:
-            format: How lines are written.
-            level: What is written at least.
             sink: Where they go, such as `StandardOutput()`.
         """
         self._core = ArcPointer(_Core(format, level, sink^))
@@ -269,29 +223,23 @@ struct Log(Copyable, Logger, Movable):
     @staticmethod
     @always_inline
     def of[o: ImmOrigin, //](req: Request[o]) -> RequestLog[o]:
-        """Gives the log for lines about a request; they have its `request_id`
-        and `route`, and `trace_id` and `span_id` if it is traced.
+        """Gives the log for lines about a request: that which a `WithLog`
+        around the handler lends, else the default of the process. Lines have
+        its `request_id` and `route`, and `trace_id` and `span_id` if it is
+        traced.
 
         Parameters:
             o: The request's origin.
 
         Args:
             req: The request that is being handled.
-
-        Returns:
-            The log that a `WithLog` around the handler lends, else the default
-            of the process.
         """
         return RequestLog(req)
 
     @staticmethod
     def default() -> Self:
-        """Gives the log of the process.
-
-        Returns:
-            What `make_default` was called on; text on standard error if it
-            never was.
-        """
+        """Gives the log of the process: what `make_default` was called on; text
+        on standard error if it never was."""
         return _default_log()[].copy()
 
     def make_default(self) raises:
@@ -320,25 +268,12 @@ struct Log(Copyable, Logger, Movable):
 
     def set_level(self, level: Level):
         """Chooses what is written from now on, by this log and all that share
-        its sink: copies and children.
-
-        Args:
-            level: What is written at least.
-        """
+        its sink: copies and children."""
         self._core[].level.store[ordering=Ordering.RELAXED](Int64(level.number))
 
     def bind[*Ts: Writable](self, *fields: *Ts) -> Self:
-        """Makes a log whose lines have more fields.
-
-        Parameters:
-            Ts: The types of names and values.
-
-        Args:
-            fields: A name, its value, a name, its value.
-
-        Returns:
-            The log, with the same level, format and sink.
-        """
+        """Gives a log whose lines have more fields, with the same level, format
+        and sink."""
         _check_fields[*Ts]()
         var line = LogLine(self._core[].format, fields=self._fields)
         comptime for index in range(Ts.length // 2):
@@ -349,7 +284,6 @@ struct Log(Copyable, Logger, Movable):
 
     @always_inline
     def writes(self, level: Level) -> Bool:
-        """Tells whether lines of a level are written."""
         return (
             Int64(level.number)
             >= self._core[].level.load[ordering=Ordering.RELAXED]()
@@ -357,7 +291,6 @@ struct Log(Copyable, Logger, Movable):
 
     @no_inline
     def begin_line(self, level: Level, message: StringSpan) -> LogLine:
-        """Begins a line, with the fields that all lines have."""
         var line = LogLine(
             self._core[].format, level, realtime_ns() // 1_000_000
         )
@@ -367,7 +300,6 @@ struct Log(Copyable, Logger, Movable):
 
     @no_inline
     def end_line(self, var line: LogLine):
-        """Writes a line."""
         self._core[].write(line^.end())
 
 
@@ -410,27 +342,21 @@ struct RequestLog[o: ImmOrigin](ImplicitlyCopyable, Logger):
 
     @always_inline
     def writes(self, level: Level) -> Bool:
-        """Tells whether lines of a level are written."""
         return self._log[].writes(level)
 
     @no_inline
     def begin_line(self, level: Level, message: StringSpan) -> LogLine:
-        """Begins a line, with what is known of the request."""
+        """Gives a line that is begun, with what is known of the request."""
         var line = self._log[].begin_line(level, message)
         self._put_context(line)
         return line^
 
     @no_inline
     def end_line(self, var line: LogLine):
-        """Writes a line."""
         self._log[].end_line(line^)
 
     def to_log(self) -> Log:
-        """Makes a log that may outlive the request, with the same fields.
-
-        Returns:
-            The log.
-        """
+        """Gives a log that may outlive the request, with the same fields."""
         var line = LogLine(
             self._log[]._core[].format, fields=self._log[]._fields
         )

@@ -63,7 +63,6 @@ struct StandardOutput(LogSink):
     """
 
     def write_line(self, line: StringSpan):
-        """Writes a line."""
         write_log(STANDARD_OUTPUT, line.as_bytes())
 
 
@@ -73,5 +72,4 @@ struct StandardError(LogSink):
     `StandardOutput`."""
 
     def write_line(self, line: StringSpan):
-        """Writes a line."""
         write_log(STANDARD_ERROR, line.as_bytes())

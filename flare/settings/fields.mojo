@@ -32,22 +32,17 @@ trait SettingsGroup(Deinitable, Movable):
 
     @staticmethod
     def about(name: StringSpan) -> StaticString:
-        """Says what a field means, for `--help`.
+        """Tells what a field means, in a line, for `--help`; empty if there is
+        nothing to say.
 
         Args:
             name: The field's name.
-
-        Returns:
-            A line; empty if there is nothing to say.
         """
         return ""
 
     def problem(self) -> String:
-        """Says what is wrong with the values, alone and together.
-
-        Returns:
-            A sentence that names the fields; empty if all is well.
-        """
+        """Tells what is wrong with the values, alone and together, in a
+        sentence that names the fields; empty if all is well."""
         return ""
 
 
@@ -57,11 +52,7 @@ trait SettingsDefaults(Deinitable, Movable):
 
     @staticmethod
     def defaults() -> Self:
-        """Makes the defaults.
-
-        Returns:
-            The struct.
-        """
+        """Gives the defaults."""
         ...
 
 

@@ -21,14 +21,11 @@ struct Secret(Copyable, FromText, Writable):
 
     @staticmethod
     def random(length: Int = 16) raises OsError -> Self:
-        """Makes a secret up that nobody can guess: a token, a key, a password.
+        """Gives a secret that nobody can guess: a token, a key, a password.
 
         Args:
             length: How many octets of the kernel's are in it, 1 or more; each is
                 two hexadecimal digits of the text. 16 are 128 bits.
-
-        Returns:
-            The secret.
 
         Raises:
             OsError: The system gives no random octets.
@@ -39,13 +36,7 @@ struct Secret(Copyable, FromText, Writable):
 
     @staticmethod
     def from_text(text: StringSpan) raises TextError -> Self:
-        """Hides a text, whatever it is.
-
-        Args:
-            text: The text.
-
-        Returns:
-            The secret.
+        """Gives a secret of a text, whatever it is.
 
         Raises:
             TextError: Never.
@@ -53,11 +44,7 @@ struct Secret(Copyable, FromText, Writable):
         return Self(String(text))
 
     def reveal(self) -> String:
-        """Gives the text; do not print it.
-
-        Returns:
-            The text.
-        """
+        """Gives the text; do not print it."""
         return self._text
 
     def write_to(self, mut writer: Some[Writer]):

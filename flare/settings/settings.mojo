@@ -77,11 +77,7 @@ struct Settings[T: Movable & Deinitable](Movable, Writable):
     """All settings, in the order of the fields."""
 
     def take(deinit self) -> Self.T:
-        """Gives the struct away.
-
-        Returns:
-            What was read.
-        """
+        """Gives the struct away."""
         return self.value^
 
     def write_to(self, mut writer: Some[Writer]):

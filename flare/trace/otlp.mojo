@@ -130,14 +130,11 @@ struct OtlpExporter(SpanExporter):
     def export(
         mut self, spans: List[SpanData], timeout_ms: Int
     ) -> ExportResult:
-        """Sends a batch once.
+        """Sends a batch once, and gives what became of it.
 
         Args:
             spans: The batch.
             timeout_ms: How long that may take; `REQUEST_TIMEOUT_MS` at most.
-
-        Returns:
-            What became of it.
         """
         try:
             return self._export(spans, timeout_ms)

@@ -67,9 +67,6 @@ struct Url(Copyable, Equatable, Movable, Writable):
         Args:
             text: The URL.
 
-        Returns:
-            The URL.
-
         Raises:
             UrlParseError: If the text is no absolute URL.
         """
@@ -85,9 +82,6 @@ struct Url(Copyable, Equatable, Movable, Writable):
             text: The URL, absolute or relative.
             base: What it is relative to.
 
-        Returns:
-            The URL.
-
         Raises:
             UrlParseError: If the text is no URL.
         """
@@ -99,78 +93,45 @@ struct Url(Copyable, Equatable, Movable, Writable):
         return StringSpan(unsafe_from_utf8=self._octets[start:end])
 
     def href(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the whole URL.
-
-        Returns:
-            The serialised URL, which parses to an equal one.
-        """
+        """Lends the whole URL, serialised, which parses to an equal one."""
         return self._lend(0, len(self._octets))
 
     def scheme(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the scheme.
-
-        Returns:
-            Such as `https`.
-        """
+        """Lends the scheme, such as `https`."""
         return self._lend(0, self._parts.scheme_end)
 
     def protocol(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the scheme with its colon.
-
-        Returns:
-            Such as `https:`.
-        """
+        """Lends the scheme with its colon, such as `https:`."""
         return self._lend(0, self._parts.scheme_end + 1)
 
     def username(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the user name.
-
-        Returns:
-            The name, percent-encoded; empty if there is none.
-        """
+        """Lends the user name, percent-encoded; empty if there is none."""
         return self._lend(self._parts.username.start, self._parts.username.end)
 
     def password(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the password.
-
-        Returns:
-            The password, percent-encoded; empty if there is none.
-        """
+        """Lends the password, percent-encoded; empty if there is none."""
         return self._lend(self._parts.password.start, self._parts.password.end)
 
     def host(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends host and port, as the `Host` field has them; see `hostname`.
-
-        Returns:
-            Such as `example.com:8080`; no port if it is the scheme's own.
-        """
+        """Lends host and port, such as `example.com:8080`, as the `Host` field
+        has them; no port if it is the scheme's own. See `hostname`."""
         return self._lend(
             self._parts.host.start,
             max(self._parts.host.end, self._parts.port.end),
         )
 
     def hostname(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the host.
-
-        Returns:
-            A domain in ASCII, an IPv4 address, or an IPv6 address in brackets.
-        """
+        """Lends the host: a domain in ASCII, an IPv4 address, or an IPv6
+        address in brackets."""
         return self._lend(self._parts.host.start, self._parts.host.end)
 
     def port(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the port.
-
-        Returns:
-            Its digits; empty if it is the scheme's own.
-        """
+        """Lends the digits of the port; empty if it is the scheme's own."""
         return self._lend(self._parts.port.start, self._parts.port.end)
 
     def port_number(self) -> UInt16:
-        """Gives the port to connect to.
-
-        Returns:
-            The port, or that of the scheme; 0 if the scheme has none.
-        """
+        """Gives the port to connect to, if need be that of the scheme; 0 if the
+        scheme has none."""
         if self._parts.port.is_empty():
             return UInt16(max(0, self._parts.default_port))
         var number = UInt16(0)
@@ -179,54 +140,31 @@ struct Url(Copyable, Equatable, Movable, Writable):
         return number
 
     def path(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the path.
-
-        Returns:
-            The path, percent-encoded; at least `/` for HTTP.
-        """
+        """Lends the path, percent-encoded; at least `/` for HTTP."""
         return self._lend(self._parts.path.start, self._parts.path.end)
 
     def query(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the query.
-
-        Returns:
-            The query without its question mark, percent-encoded; empty if there
-            is none.
-        """
+        """Lends the query without its question mark, percent-encoded; empty if
+        there is none."""
         return self._lend_behind_mark(self._parts.query)
 
     def fragment(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the fragment.
-
-        Returns:
-            The fragment without its hash sign, percent-encoded; empty if there
-            is none.
-        """
+        """Lends the fragment without its hash sign, percent-encoded; empty if
+        there is none."""
         return self._lend_behind_mark(self._parts.fragment)
 
     def pathname(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the path by the name that the URL Standard has for it.
-
-        Returns:
-            As `path`.
-        """
+        """Lends the path, by the name that the URL Standard has for `path`."""
         return self.path()
 
     def search(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the query with its question mark.
-
-        Returns:
-            The query, percent-encoded; empty if there is none or it is empty.
-        """
+        """Lends the query with its question mark, percent-encoded; empty if
+        there is none or it is empty."""
         return self._lend_marked(self._parts.query)
 
     def hash(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends the fragment with its hash sign.
-
-        Returns:
-            The fragment, percent-encoded; empty if there is none or it is
-            empty.
-        """
+        """Lends the fragment with its hash sign, percent-encoded; empty if
+        there is none or it is empty."""
         return self._lend_marked(self._parts.fragment)
 
     def _lend_behind_mark(
@@ -244,25 +182,21 @@ struct Url(Copyable, Equatable, Movable, Writable):
     def request_target(
         self,
     ) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends what a request line has: path and query.
+        """Lends what a request line has: path and query, such as `/path?query`,
+        and never the fragment.
 
         Source: RFC 9112 section 3.2.1 (origin-form).
-
-        Returns:
-            Such as `/path?query`; never the fragment.
         """
         return self._lend(self._parts.path.start, self._parts.query.end)
 
     def has_same_origin(self, other: Self) -> Bool:
-        """Tells whether credentials for one URL may be sent to another.
+        """Tells whether credentials for one URL may be sent to another: scheme,
+        host and port are equal.
 
         Source: RFC 6454 section 5.
 
         Args:
             other: A URL.
-
-        Returns:
-            True if scheme, host and port are equal.
         """
         return (
             self.scheme() == other.scheme()
@@ -271,14 +205,7 @@ struct Url(Copyable, Equatable, Movable, Writable):
         )
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares normal forms.
-
-        Args:
-            other: A URL.
-
-        Returns:
-            True if they are the same.
-        """
+        """Tells whether the normal forms are the same."""
         return self._octets == other._octets
 
     def write_to(self, mut writer: Some[Writer]):

@@ -418,7 +418,7 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
 
     @staticmethod
     def schema(mut book: SchemaBook) -> String:
-        """Writes the schema of a file in a form.
+        """Gives the schema of a file in a form.
 
         Args:
             book: Left as it is.

@@ -386,7 +386,6 @@ struct AnyStep(Movable):
         self._finish = _finish[S]
 
     def finish(self, var response: Response) raises -> Response:
-        """Makes the response of the middleware of what was made further in."""
         return self._finish(self._step.at, response^)
 
 
@@ -504,12 +503,14 @@ struct DeferredCall(Movable):
 
 def is_later(req: Request, response: Response) -> Bool:
     """Tells whether a response of the inner handler stands for one that is made
-    later, which `finish_later` then tells, and a server has called the handler
-    as it must be.
+    later, which `finish_later` then tells.
 
     Args:
         req: The request.
         response: What the inner handler has answered.
+
+    Returns:
+        True if so, and a server has called the handler as it must be.
     """
     return response.outcome() == ResponseOutcome.LATER and Bool(
         req.extension[DeferredCall]()
@@ -539,14 +540,16 @@ def finish_later[
 def deferred_call[
     o: ImmOrigin
 ](req: Request[o]) raises -> MutPointer[DeferredCall, MutUntrackedOrigin]:
-    """Finds what the worker lends to a handler that may answer later; good
-    until the handler returns.
+    """Finds what the worker lends to a handler that may answer later.
 
     Parameters:
         o: Where the request lives.
 
     Args:
         req: The request.
+
+    Returns:
+        The note, good until the handler returns.
 
     Raises:
         Error: If the handler was not called so.

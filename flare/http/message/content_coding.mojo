@@ -111,32 +111,14 @@ struct ContentDecoder(Movable):
     def receive(
         mut self, octets: Span[UInt8, _], mut output: Buffer
     ) raises CompressError:
-        """Decodes the next octets.
-
-        Args:
-            octets: Any piece of the content.
-            output: Gets what comes out.
-
-        Raises:
-            CompressError: As `Decoder.receive`.
-        """
+        """Decodes the next octets; the rest is as for `Decoder.receive`."""
         _ = self.receive_some(octets, output, Int.MAX)
 
     def receive_some(
         mut self, octets: Span[UInt8, _], mut output: Buffer, count_max: Int
     ) raises CompressError -> Int:
-        """Decodes until so many octets came out, and gives how many it took.
-
-        Call again with the octets that were not taken until all are, and
-        `has_pending` is false.
-
-        Args:
-            octets: Any piece of the content; may be empty.
-            count_max: Most octets to append; at least 1.
-
-        Raises:
-            CompressError: As `Decoder.receive`.
-        """
+        """Decodes until so many octets came out, and gives how many were taken;
+        the rest is as for `Decoder.receive_some`."""
         var last = len(self._decoders) - 1
         if last < 0:
             var count = min(len(octets), count_max)
@@ -185,8 +167,7 @@ struct ContentDecoder(Movable):
         self._between.at(stage - 1).consume(taken)
 
     def has_pending(self) -> Bool:
-        """Tells whether more may come out without more octets: `receive_some`
-        stopped at its bound; call it again."""
+        """Tells whether more may come out, as `Decoder.has_pending` does."""
         return self._ready_stage(0) >= 0
 
     def is_started(self) -> Bool:
@@ -195,11 +176,8 @@ struct ContentDecoder(Movable):
         return len(self._decoders) > 0 and self._decoders.at(0).is_started()
 
     def finish(mut self) raises CompressError:
-        """Says that there are no more octets.
-
-        Raises:
-            CompressError: As `Decoder.finish`.
-        """
+        """Says that there are no more octets; the rest is as for
+        `Decoder.finish`."""
         for index in range(len(self._decoders)):
             self._decoders.at(index).finish()
 

@@ -178,12 +178,8 @@ struct OwnedRequest(Movable):
         self._headers.add(name.as_bytes(), value.as_bytes())
 
     def view(ref self) -> Request[ImmOrigin(origin_of(self))]:
-        """Lends the request.
-
-        Returns:
-            A view that is good while this value lives. A target of none of
-            the forms of RFC 9112 has an empty path.
-        """
+        """Lends the request, as a view that is good while this value lives. A
+        target of none of the forms of RFC 9112 has an empty path."""
         # SAFETY: all parts belong to this value, which is the loan's origin.
         comptime o = ImmOrigin(origin_of(self))
         var method_name = _unsafe_text[o](self._method, 0, len(self._method))

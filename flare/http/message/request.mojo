@@ -26,24 +26,19 @@ from std.reflection import reflect
 
 @fieldwise_init
 struct RequestLine[o: ImmOrigin](Copyable, Movable):
-    """The parts of a request line (RFC 9112 section 3).
+    """The parts of a request line (RFC 9112 section 3), as `Request` has them.
 
     Parameters:
         o: Where the octets live.
     """
 
     var method: Method
-    """The method; `Method.OTHER` if it is not registered."""
     var method_name: StringSpan[Self.o]
-    """The method as sent."""
     var url: StringSpan[Self.o]
-    """The request target as sent."""
     var path: StringSpan[Self.o]
-    """The target's path, still percent-encoded."""
     var query: StringSpan[Self.o]
-    """The target's query without its `?`, still percent-encoded."""
     var authority: StringSpan[Self.o]
-    """The target's authority; empty for origin-form and asterisk-form."""
+    """Empty for origin-form and asterisk-form."""
     var version: Version
 
 
@@ -558,7 +553,6 @@ struct PathParams(Movable, Sized):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def __len__(self) -> Int:

@@ -26,13 +26,11 @@ trait PasswordCheck(Deinitable, Movable):
     early."""
 
     def allows(self, credentials: BasicCredentials) raises -> Bool:
-        """Tells whether a user may enter.
+        """Tells whether a user may enter; unknown users should take the same
+        time.
 
         Args:
             credentials: What the client sent.
-
-        Returns:
-            True if so. Take the same time for unknown users.
 
         Raises:
             Error: If it cannot be found out; the server answers 500.
@@ -65,19 +63,12 @@ struct KnownUsers(PasswordCheck):
         self._users = [BasicCredentials(user^, password^)]
 
     def add(mut self, var user: String, var password: String):
-        """Adds a user.
-
-        Args:
-            user: The user's name.
-            password: The user's password.
-        """
+        """Adds a user."""
         self._users.append(BasicCredentials(user^, password^))
 
     def allows(self, credentials: BasicCredentials) raises -> Bool:
-        """Looks the user up; all users are looked at, always.
-
-        Returns:
-            True if name and password are those of a user.
+        """Tells whether name and password are those of a user; all users are
+        looked at, always.
 
         Raises:
             Error: Never.
@@ -156,11 +147,8 @@ struct RequireBasicAuth[H: Handler, C: PasswordCheck](Layer):
         return refusal^
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Tells that the content of who may not enter is not needed.
-
-        Returns:
-            What the inner handler says, or that the head is enough.
-        """
+        """Gives what the inner handler says, or that the head is enough: the
+        content of who may not enter is not needed."""
         var sent = _credentials(req)
         if not sent:
             return RequestPolicy.by_head()
@@ -227,13 +215,11 @@ trait TokenCheck(Deinitable, Movable):
     """True if `holder` takes next to no time; as `PasswordCheck.IS_QUICK`."""
 
     def holder(self, token: StringSpan) raises -> Optional[String]:
-        """Tells whose token it is.
+        """Tells whose token it is, by a name for `principal(req)`; nothing if
+        the token is not good.
 
         Args:
             token: What the client sent: visible ASCII.
-
-        Returns:
-            A name for `principal(req)`; nothing if the token is not good.
 
         Raises:
             Error: If it cannot be found out; the server answers 500.
@@ -253,10 +239,8 @@ struct KnownToken(TokenCheck):
     """Whose it is."""
 
     def holder(self, token: StringSpan) raises -> Optional[String]:
-        """Compares tokens in constant time.
-
-        Returns:
-            The name, if the token is the known one.
+        """Gives the name if the token is the known one, compared in constant
+        time.
 
         Raises:
             Error: Never.
@@ -335,11 +319,7 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
         return response^
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Tells that the content of who may not enter is not needed.
-
-        Returns:
-            What the inner handler says, or that the head is enough.
-        """
+        """Gives what the inner handler says, or that the head is enough."""
         var index = _find_authorization(req)
         if index < 0:
             return RequestPolicy.by_head()

@@ -158,12 +158,8 @@ struct Cache[H: Handler](Layer):
         return response^
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Tells that what is kept takes no time.
-
-        Returns:
-            What the inner handler says, on the worker's own thread if a
-            response is kept.
-        """
+        """Gives what the inner handler says, on the worker's own thread if a
+        response is kept: that takes no time."""
         var policy = self.handler.policy_for(req)
         if not policy.blocks or not is_readable(req):
             return policy

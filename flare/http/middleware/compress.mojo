@@ -95,10 +95,7 @@ struct Compress[H: Handler](ChangesResponses, Layer):
         return self.change(req, response^)
 
     def change(self, req: Request, var response: Response) raises -> Response:
-        """Compresses a response.
-
-        Returns:
-            The response, in a coding if that is worth it.
+        """Gives a response in a coding, if that is worth it.
 
         Raises:
             Error: If there is no memory.

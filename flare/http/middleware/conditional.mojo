@@ -80,10 +80,8 @@ struct Conditional[H: Handler](Layer):
         self._hook = hook
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the inner handler answer, unless a condition is against it.
-
-        Returns:
-            The response; 304 or 412 by the conditions.
+        """Lets the inner handler answer, unless a condition is against it,
+        which makes a 304 or 412.
 
         Raises:
             Error: What the hook or the inner handler raises.

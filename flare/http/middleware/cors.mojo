@@ -194,11 +194,8 @@ struct Cors[H: Handler](Layer):
             raise error^
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
-        """Lets pages of other origins see an answer of the server's own.
-
-        Returns:
-            The response, with fields if the origin was read and is let in.
-        """
+        """Lets pages of other origins see an answer of the server's own, if the
+        origin was read and is let in."""
         response = self.handler.refuse(req, response^)
         self._let_in(req, response.headers)
         return response^

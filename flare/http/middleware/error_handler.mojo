@@ -132,7 +132,7 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
         return with_failure_fields(req, self.format(req, problem))
 
     def change(self, req: Request, var response: Response) raises -> Response:
-        """Shapes a response that is an error.
+        """Gives a response that is an error its shape.
 
         Raises:
             Error: What the format raises.

@@ -15,10 +15,7 @@ struct Health(Handler):
     """Answers 200 as long as the program answers at all (liveness)."""
 
     def serve(self, req: Request) raises -> Response:
-        """Says that the program lives.
-
-        Returns:
-            A 200 that no cache keeps.
+        """Says that the program lives, by a 200 that no cache keeps.
 
         Raises:
             Error: Never.
@@ -26,7 +23,7 @@ struct Health(Handler):
         return _report(200, '{"status":"ok"}')
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Says that this takes no time."""
+        """Tells that this takes no time."""
         return RequestPolicy.by_head()
 
 
@@ -66,10 +63,8 @@ struct Readiness(Handler):
         self._checks.append(_NamedCheck(name^, check))
 
     def serve(self, req: Request) raises -> Response:
-        """Runs the checks.
-
-        Returns:
-            200 or 503, with a JSON object that names each check's outcome.
+        """Runs the checks, and gives 200 or 503, with a JSON object that names
+        each check's outcome.
 
         Raises:
             Error: Never.

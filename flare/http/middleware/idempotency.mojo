@@ -175,12 +175,6 @@ struct Idempotency[H: Handler](Layer):
     ](out self, var handler: Self.H, var store: S) raises:
         """Wraps a handler; all else has its default.
 
-        Parameters:
-            S: The store's type.
-
-        Args:
-            store: Keeps first answers.
-
         Raises:
             Error: Never.
         """
@@ -215,12 +209,8 @@ struct Idempotency[H: Handler](Layer):
             raise error^
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Tells that content is compared before the inner handler gets it.
-
-        Returns:
-            What the inner handler says, but after the content if there is a
-            key.
-        """
+        """Gives what the inner handler says, but after the content if there is
+        a key: it is compared before."""
         var policy = self.handler.policy_for(req)
         if _may_have_key(req) and "idempotency-key" in req.headers:
             policy.streams = False

@@ -51,14 +51,12 @@ trait IdempotencyStore(Deinitable, Movable):
     """Keeps first answers by keys; called by several threads at once."""
 
     def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
-        """Takes a key for a request, in one step with finding out about it.
+        """Takes a key for a request, in one step with finding out about it, and
+        tells what was known before.
 
         Args:
             claim: The key, and who wants it.
             lock_ms: How long it is `BUSY` if nothing more is heard of it.
-
-        Returns:
-            What was known before.
 
         Raises:
             Error: If the store cannot be asked now.
@@ -81,9 +79,6 @@ trait IdempotencyStore(Deinitable, Movable):
     def forget(self, claim: KeyClaim) raises:
         """Lets a key be used again, since its request came to nothing, unless it
         is somebody else's by now.
-
-        Args:
-            claim: What `begin` was given.
 
         Raises:
             Error: If the store cannot be asked now.
@@ -205,7 +200,8 @@ def _told(entry: _Entry, fingerprint: String) -> KeyRecord:
 
 @fieldwise_init
 struct LocalIdempotency(Copyable, IdempotencyStore):
-    """Keeps first answers in the memory of this process."""
+    """Keeps first answers in the memory of this process, which can always be
+    asked: `begin`, `finish` and `forget` never raise."""
 
     var _table: State[AnswerTable]
 
@@ -225,31 +221,16 @@ struct LocalIdempotency(Copyable, IdempotencyStore):
         self._table = State(AnswerTable(octets_max, count_max))
 
     def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
-        """Takes a key for a request.
-
-        Raises:
-            Error: Never.
-        """
         var now_ms = monotonic_ms()
         var table = self._table.lock()
         return table[].begin(claim, now_ms + lock_ms, now_ms)
 
     def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
-        """Keeps an answer, unless the key is somebody else's by now.
-
-        Raises:
-            Error: Never.
-        """
         var now_ms = monotonic_ms()
         var table = self._table.lock()
         table[].finish(claim, answer, now_ms + keep_ms, now_ms)
 
     def forget(self, claim: KeyClaim) raises:
-        """Lets a key be used again, unless it is somebody else's by now.
-
-        Raises:
-            Error: Never.
-        """
         self._table.lock()[].forget(claim, monotonic_ms())
 
 
@@ -287,14 +268,10 @@ struct AnyIdempotencyStore(Movable):
         self._forget = _forget[S]
 
     def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
-        """Takes a key for a request, busy for `lock_ms`. Returns what was known
-        before. Raises if the store cannot be asked now."""
         return self._begin(self._store.at, claim, lock_ms)
 
     def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
-        """Keeps an answer, unless the key is somebody else's by now."""
         self._finish(self._store.at, claim, answer, keep_ms)
 
     def forget(self, claim: KeyClaim) raises:
-        """Lets a key be used again, unless it is somebody else's by now."""
         self._forget(self._store.at, claim)

@@ -16,14 +16,11 @@ trait ChangesResponses(Movable):
     """Middleware whose work is done on the response of its inner handler."""
 
     def change(self, req: Request, var response: Response) raises -> Response:
-        """Makes the response of the middleware.
+        """Gives the response of the middleware, which may be the same.
 
         Args:
             req: The request that it answers.
             response: What the inner handler has made.
-
-        Returns:
-            The response, which may be the same.
 
         Raises:
             Error: If it cannot be made.

@@ -26,7 +26,6 @@ struct MetricSums(Defaultable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def add(mut self, text: StringSpan, *, has_ended: Bool = False):

@@ -89,11 +89,8 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
 
     @always_inline
     def begin(self) -> Int:
-        """Counts a request that is now in the hands of a handler.
-
-        Returns:
-            Where it is counted, for `end`.
-        """
+        """Counts a request that is now in the hands of a handler, and gives
+        where it is counted, for `end`."""
         return self._in_flight[].add(1)
 
     def end(
@@ -131,7 +128,6 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
 
         Args:
             method: Its method, if it was read.
-            status: The response's status.
         """
         _ = self._count(method, status, "")
 

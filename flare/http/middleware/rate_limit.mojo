@@ -117,14 +117,9 @@ struct RateLimit[H: Handler](Layer):
             S: The store's type.
 
         Args:
-            rate: Requests a second in the long run, 0.000001 to 1,000,000.
-            burst: Most requests at once, 1 to 1,000,000.
             store: Counts, such as `RedisRates`.
             key_count_max: Most keys that are kept in memory while the store
                 cannot be asked, at least 2.
-
-        Raises:
-            Error: If a number is out of its range.
         """
         self = Self(
             handler^,
@@ -137,11 +132,8 @@ struct RateLimit[H: Handler](Layer):
         self._shared = ArcPointer(SharedRate(store^, rate, burst))
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the inner handler answer, if the client has a token.
-
-        Returns:
-            The response, or 429 with Retry-After.
-        """
+        """Lets the inner handler answer, if the client has a token; else the
+        answer is 429 with Retry-After."""
         var verdict = self._take(_bounded(self.key(req)))
         if self._shared and verdict.remaining < 0:
             return refusal(503, "requests cannot be counted now\n")
@@ -155,11 +147,8 @@ struct RateLimit[H: Handler](Layer):
         return response^
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Tells that the content of a client without a token is not needed.
-
-        Returns:
-            What the inner handler says, or that the head is enough.
-        """
+        """Gives what the inner handler says, or that the head is enough: the
+        content of a client without a token is not needed."""
         if self._shared:
             # A store is not asked twice, nor on the worker's own thread.
             return self.handler.policy_for(req)

@@ -41,9 +41,6 @@ trait RateStore(Deinitable, Movable):
             interval_us: How long a token takes to grow, in microseconds.
             burst: Most tokens of a bucket.
 
-        Returns:
-            The verdict.
-
         Raises:
             Error: If the store cannot be asked now.
         """

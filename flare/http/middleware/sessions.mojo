@@ -138,12 +138,8 @@ struct Sessions[H: Handler](Layer):
         return response^
 
     def problem(self, around: Surroundings) -> String:
-        """Says why no session can be kept.
-
-        Returns:
-            What is wrong with the configuration, or further in; empty if all
-            is well.
-        """
+        """Tells why no session can be kept: what is wrong with the
+        configuration, or further in; empty if all is well."""
         var problem = self.config.problem()
         if problem.byte_length() > 0:
             return problem^
@@ -335,13 +331,11 @@ struct CurrentSession(ImplicitlyCopyable, Input):
 
     @staticmethod
     def of(req: Request) raises -> Self:
-        """Finds the session of a request.
+        """Finds the session of a request that the innermost `Sessions` around
+        the handler keeps.
 
         Args:
             req: The request that is being handled.
-
-        Returns:
-            The session that the innermost `Sessions` around the handler keeps.
 
         Raises:
             Error: If there is no `Sessions` around the handler; or if the store
@@ -379,13 +373,10 @@ struct CurrentSession(ImplicitlyCopyable, Input):
     def __getitem__[
         o: ImmOrigin
     ](ref[o] self) -> ref[o.unsafe_mut_cast[True]()] Session:
-        """Reaches the session.
+        """Lends the session, to read and to change.
 
         Parameters:
             o: The origin of this handle, which keeps the session.
-
-        Returns:
-            The session, to read and to change.
         """
         # SAFETY: the visit lives on the heap for as long as this handle, and
         # one request is in the hands of one thread.
@@ -418,13 +409,11 @@ struct CurrentSession(ImplicitlyCopyable, Input):
         return not visit.is_lost
 
     def csrf_token(self) raises -> String:
-        """Makes a token for a form of this session, or for its scripts.
+        """Gives a token for a form of this session, or for its scripts, in
+        digits that need no quoting.
 
         The first one adds a random value of the name `CSRF_NAME` to the
         session; when that goes, as at a log-out, its tokens are void.
-
-        Returns:
-            The token, in digits that need no quoting.
 
         Raises:
             Error: If the system has no random octets.
@@ -440,14 +429,12 @@ struct CurrentSession(ImplicitlyCopyable, Input):
         )
 
     def has_csrf_token(self, token: StringSpan) -> Bool:
-        """Tells whether a token was made for this session.
+        """Tells whether a token was made for this session. Answer 403
+        otherwise, and change nothing.
 
         Args:
             token: What came with the request, in a field of the form or in a
                 header field, never in a cookie.
-
-        Returns:
-            True if so. Answer 403 otherwise, and change nothing.
         """
         ref visit = self._visit[]
         var bound = visit.session.get(CSRF_NAME)

@@ -147,11 +147,7 @@ struct Timeout[H: Handler](Layer):
         return self.handler.serve(req)
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Tells the time.
-
-        Returns:
-            What the inner handler says, with its time or else this one's.
-        """
+        """Gives what the inner handler says, with its time or else this one's."""
         var policy = self.handler.policy_for(req)
         if policy.timeout_ms == DEFAULT_TIMEOUT_MS:
             policy.timeout_ms = self._timeout_ms

@@ -92,7 +92,7 @@ struct TrustedProxies[H: Handler](Layer):
         return response^
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Asks the inner handler, with the client as the peer."""
+        """Gives what the inner handler says, with the client as the peer."""
         if not self._trusts(req.peer.ip):
             return self.handler.policy_for(req)
         var origin = Origin(String(), String())

@@ -119,12 +119,8 @@ struct MultipartParser(Movable):
             )
 
     def data(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
-        """Lends the piece of content of the last `DATA` event.
-
-        Returns:
-            Octets, until the next call; how the content is cut into pieces
-            depends on how it arrived.
-        """
+        """Lends the piece of content of the last `DATA` event, until the next
+        call; how the content is cut into pieces depends on how it arrived."""
         # SAFETY: both buffers are this parser's own, which is the origin.
         comptime o = ImmOrigin(origin_of(self))
         if self._decoder.is_identity():
@@ -132,10 +128,7 @@ struct MultipartParser(Movable):
         return unsafe_lend[o](self._decoded.unsafe_base(), len(self._decoded))
 
     def next_event(mut self) raises MultipartError -> MultipartEvent:
-        """Looks for what comes next.
-
-        Returns:
-            The event.
+        """Looks for what comes next, and gives the event.
 
         Raises:
             MultipartError: If the body breaks a rule or passes a limit; the
@@ -439,11 +432,7 @@ struct MultipartError(Copyable, Movable, Writable):
     """True if a limit was passed, not a rule broken."""
 
     def status(self) -> Int:
-        """Names the status to answer with.
-
-        Returns:
-            413 for a limit, otherwise 400.
-        """
+        """Names the status to answer with: 413 for a limit, otherwise 400."""
         return 413 if self.is_too_large else 400
 
     def write_to(self, mut writer: Some[Writer]):

@@ -38,11 +38,8 @@ struct MultipartWriter(Movable):
         self._is_first = True
 
     def content_type(self) -> String:
-        """Writes the value of the Content-Type field.
-
-        Returns:
-            The media type with the boundary.
-        """
+        """Gives the value of the Content-Type field: the media type with the
+        boundary."""
         return String("multipart/form-data; boundary=", self.boundary)
 
     def add_field(
@@ -73,7 +70,6 @@ struct MultipartWriter(Movable):
         """Writes a file.
 
         Args:
-            output: Where to.
             file: Its names and media type.
             content: Its content.
 
@@ -90,7 +86,6 @@ struct MultipartWriter(Movable):
 
         Args:
             output: Where to; append the content after it, in pieces of any length.
-            file: Its names and media type.
 
         Raises:
             HeaderError: If a name or the media type holds a control octet
@@ -106,11 +101,7 @@ struct MultipartWriter(Movable):
         output.write("Content-Type: ", file.content_type, "\r\n\r\n")
 
     def finish(mut self, mut output: Buffer):
-        """Writes the end of the body.
-
-        Args:
-            output: Where to.
-        """
+        """Writes the end of the body."""
         if not self._is_first:
             output.append("\r\n".as_bytes())
         output.write("--", self.boundary, "--\r\n")

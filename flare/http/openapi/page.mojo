@@ -30,16 +30,13 @@ comptime _CONTENTS_LEN_MIN = 5
 def openapi_page(
     operations: List[Operation], info: ApiInfo, document_path: StringSpan
 ) raises -> String:
-    """Writes a page about an API. It shows all without its script, which adds
-    forms to send requests with.
+    """Gives a page about an API, as HTML, the same for the same routes. It
+    shows all without its script, which adds forms to send requests with.
 
     Args:
         operations: What `Router.operations` gives.
         info: What is said of the whole API.
         document_path: Where the OpenAPI document is.
-
-    Returns:
-        HTML; the same for the same routes.
 
     Raises:
         Error: If a pattern is malformed.

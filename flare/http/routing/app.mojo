@@ -77,7 +77,7 @@ struct App[T: Movable & Deinitable, H: Handler](Layer):
         return response^
 
     def problem(self, around: Surroundings) -> String:
-        """Asks the handler, which has the state."""
+        """Tells what the handler does, which has the state."""
         return self.handler.problem(around.with_state(state_type[Self.T]()))
 
     def describe(self, mut operation: Operation):

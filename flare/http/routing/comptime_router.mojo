@@ -76,11 +76,8 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         comptime assert PROBLEM.byte_length() == 0, PROBLEM
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the route of a request answer it.
-
-        Returns:
-            The route's response, or 400, 404, 405, 501 or an answer to OPTIONS.
-        """
+        """Lets the route of a request answer it; without one the answer is 400,
+        404, 405, 501 or one to OPTIONS."""
         var found = RouteMatch()
         try:
             if likely(not recall(req, Self._OWNER, found)):
@@ -131,11 +128,8 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         return answer_without_route(req, 0)
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Asks the request's route how it is to be treated.
-
-        Returns:
-            Its answer; what the router answers by itself needs no content.
-        """
+        """Gives what the request's route says; what the router answers by
+        itself needs no content."""
         var found = RouteMatch()
         try:
             if not recall(req, Self._OWNER, found):
@@ -177,11 +171,7 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lets the handler of the request's route finish an answer that the
-        server makes.
-
-        Returns:
-            The response, as it is if no route takes what was read.
-        """
+        server makes, which stays as it is if no route takes what was read."""
         var found = RouteMatch()
         try:
             find_compiled[Self._WAYS](req.method, req.path.as_bytes(), found)
@@ -219,16 +209,9 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         return response^
 
     def problem(self, around: Surroundings) -> String:
-        """Looks for a route whose handler takes a state that no `App` around the
-        router lends, or says of itself that it cannot answer; path parameters are
-        checked when the program is built.
-
-        Args:
-            around: What is captured and lent around the router.
-
-        Returns:
-            A sentence; empty if all is well.
-        """
+        """Tells of a route whose handler takes a state that no `App` around the
+        router lends, or says of itself that it cannot answer; empty if all is
+        well. Path parameters are checked when the program is built."""
         comptime for index in range(len(Self.ROUTES)):
             comptime if _takes_states(Self.ROUTES[index]):
                 comptime DESCRIBE = Self.ROUTES[index].describe
@@ -249,11 +232,7 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         return String()
 
     def may_stream(self) -> Bool:
-        """Tells whether a route reads content while it arrives.
-
-        Returns:
-            True if one does.
-        """
+        """Tells whether a route reads content while it arrives."""
         comptime for index in range(len(Self.ROUTES)):
             comptime ASK = Self.ROUTES[index].may_stream
             if ASK():
@@ -261,11 +240,7 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         return False
 
     def may_defer(self) -> Bool:
-        """Tells whether a route answers later.
-
-        Returns:
-            True if one may.
-        """
+        """Tells whether a route may answer later."""
         comptime for index in range(len(Self.ROUTES)):
             comptime ASK = Self.ROUTES[index].may_defer
             if ASK():
@@ -273,11 +248,7 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         return False
 
     def may_upgrade(self) -> Bool:
-        """Tells whether a route speaks WebSocket.
-
-        Returns:
-            True if one does.
-        """
+        """Tells whether a route speaks WebSocket."""
         comptime for index in range(len(Self.ROUTES)):
             comptime ASK = Self.ROUTES[index].may_upgrade
             if ASK():
@@ -285,11 +256,8 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         return False
 
     def operations(self) -> List[Operation]:
-        """Tells what the routes take, for documents.
-
-        Returns:
-            One operation a route, in their order.
-        """
+        """Gives what the routes take, one operation a route, in their order,
+        for documents."""
         var operations = List[Operation]()
         comptime for index in range(len(Self.ROUTES)):
             comptime METHOD = Self.ROUTES[index].method.number
@@ -536,7 +504,8 @@ struct ComptimeRoute(Copyable, Movable):
         max_body_size: Int = DEFAULT_BODY_LIMIT,
         may_block: Bool = True,
     ) -> Self:
-        """Makes a route to a handler that can be made when the program is built.
+        """Gives a route to a handler that can be made when the program is
+        built.
 
         It is made anew for each request, which costs nothing if its fields are
         numbers and functions. One that changes, or owns much, belongs into a
@@ -551,9 +520,6 @@ struct ComptimeRoute(Copyable, Movable):
             pattern: The pattern.
             max_body_size: As for a function.
             may_block: As for a function.
-
-        Returns:
-            The route.
         """
         comptime assert can_be_fixed[H](), "HANDLER must be Copyable"
         var route = Self(
@@ -575,36 +541,21 @@ struct ComptimeRoute(Copyable, Movable):
 
     @staticmethod
     def fallback(function: HandlerFunction) -> Self:
-        """Makes what answers paths without a route, in place of 404; one
-        stands among the routes of a router, and one more below each prefix that
-        routes are `mounted` below.
-
-        Args:
-            function: `def f(req: Request) raises -> Response`.
-
-        Returns:
-            The fallback.
-        """
+        """Gives what answers paths without a route, in place of 404; one stands
+        among the routes of a router, and one more below each prefix that routes
+        are `mounted` below."""
         return Self(Method(number=_FALLBACK), String(), function)
 
     @staticmethod
     def fallback_of[H: Handler, //, HANDLER: H]() -> Self:
-        """Makes the fallback of a handler; see `of`.
-
-        Parameters:
-            H: The handler's type.
-            HANDLER: What answers.
-
-        Returns:
-            The fallback.
-        """
+        """Gives the fallback of a handler; see `of`."""
         return Self.of[HANDLER](Method(number=_FALLBACK), String())
 
     @staticmethod
     def ws[
         H: WsHandler & Copyable, //, HANDLER: H, CONFIG: WsConfig = WsConfig()
     ](var pattern: String) -> Self:
-        """Makes a route for WebSocket connections, as `Router.ws` does.
+        """Gives a route for WebSocket connections, as `Router.ws` does.
 
         Each connection has a handler of its own, made by the compiler: what
         several share is a state (`App`), found in `on_open`.
@@ -613,12 +564,6 @@ struct ComptimeRoute(Copyable, Movable):
             H: The handler's type.
             HANDLER: Answers messages.
             CONFIG: What is allowed; what makes no sense fails the build.
-
-        Args:
-            pattern: The pattern.
-
-        Returns:
-            The route.
         """
         comptime PROBLEM = _config_problem(CONFIG)
         comptime assert PROBLEM.byte_length() == 0, PROBLEM
@@ -632,11 +577,8 @@ struct ComptimeRoute(Copyable, Movable):
         return route^
 
     def is_fallback(self) -> Bool:
-        """Tells whether it answers paths without a route.
-
-        Returns:
-            True if `fallback` or `fallback_of` made it.
-        """
+        """Tells whether it answers paths without a route: `fallback` or
+        `fallback_of` made it."""
         return self.method.number == _FALLBACK
 
 

@@ -87,11 +87,7 @@ struct HostRouter(Handler):
         self._table[].add(pattern, handler^)
 
     def fallback(mut self, var handler: AnyHandler):
-        """Sets what answers for all other hosts, in place of 421.
-
-        Args:
-            handler: A plain function or any `Handler`.
-        """
+        """Sets what answers for all other hosts, in place of 421."""
         ref table = self._table[]
         if table.fallback != _NONE:
             table.handlers.at(table.fallback) = handler^
@@ -100,11 +96,8 @@ struct HostRouter(Handler):
         table.handlers.append(handler^)
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler of the request's host answer it.
-
-        Returns:
-            The handler's response, or 421.
-        """
+        """Lets the handler of the request's host answer it; without one the
+        answer is 421."""
         ref table = self._table[]
         var index = table.find(req.host())
         if index == _NONE:
@@ -114,11 +107,8 @@ struct HostRouter(Handler):
         return table.handlers.at(index).serve(req)
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Asks the handler of the request's host how it is to be treated.
-
-        Returns:
-            Its answer; a host that is not known needs no content.
-        """
+        """Gives what the handler of the request's host says; a host that is not
+        known needs no content."""
         ref table = self._table[]
         var index = table.find(req.host())
         if index == _NONE:
@@ -126,11 +116,7 @@ struct HostRouter(Handler):
         return table.handlers.at(index).policy_for(req)
 
     def may_stream(self) -> Bool:
-        """Tells whether a handler reads content while it arrives.
-
-        Returns:
-            True if one does.
-        """
+        """Tells whether a handler reads content while it arrives."""
         ref handlers = self._table[].handlers
         for index in range(len(handlers)):
             if handlers.at(index).may_stream():
@@ -138,11 +124,7 @@ struct HostRouter(Handler):
         return False
 
     def may_defer(self) -> Bool:
-        """Tells whether a handler answers later.
-
-        Returns:
-            True if one may.
-        """
+        """Tells whether a handler may answer later."""
         ref handlers = self._table[].handlers
         for index in range(len(handlers)):
             if handlers.at(index).may_defer():
@@ -150,11 +132,7 @@ struct HostRouter(Handler):
         return False
 
     def may_upgrade(self) -> Bool:
-        """Tells whether a handler speaks WebSocket.
-
-        Returns:
-            True if one does.
-        """
+        """Tells whether a handler speaks WebSocket."""
         ref handlers = self._table[].handlers
         for index in range(len(handlers)):
             if handlers.at(index).may_upgrade():
@@ -163,13 +141,10 @@ struct HostRouter(Handler):
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lets the handler of the request's host finish an answer that the
-        server makes.
+        server makes, which stays as it is if there is none.
 
         Args:
             req: What is known of the request; a host that was not read is none.
-
-        Returns:
-            The response, as it is if no handler answers for the host.
         """
         ref table = self._table[]
         var index = table.find(req.host())
@@ -178,14 +153,8 @@ struct HostRouter(Handler):
         return table.handlers.at(index).refuse(req, response^)
 
     def problem(self, around: Surroundings) -> String:
-        """Asks all handlers whether they are put together as they should.
-
-        Args:
-            around: What is captured and lent around them.
-
-        Returns:
-            The first sentence; empty if all is well.
-        """
+        """Tells what is wrong with the first handler that is not put together
+        as it should; empty if all are."""
         ref handlers = self._table[].handlers
         for index in range(len(handlers)):
             var problem = find_problem(

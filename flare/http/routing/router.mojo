@@ -101,17 +101,7 @@ struct Router(Handler):
         max_body_size: Int = DEFAULT_BODY_LIMIT,
         may_block: Bool = True,
     ) raises RouteError:
-        """Registers a handler for GET; see `route`.
-
-        Args:
-            pattern: The pattern.
-            handler: A function or a `Handler`.
-            max_body_size: Most content in bytes.
-            may_block: As for `route`.
-
-        Raises:
-            RouteError: As `route` does.
-        """
+        """Registers a handler for GET; the rest is as for `route`."""
         self._table[].add(
             Method.GET.number, pattern, handler^, max_body_size, may_block
         )
@@ -120,7 +110,6 @@ struct Router(Handler):
         """Refuses what is no handler, with the compiler's voice.
 
         Args:
-            pattern: The pattern.
             value: What is no handler.
             rest: Nothing.
         """
@@ -134,17 +123,7 @@ struct Router(Handler):
         max_body_size: Int = DEFAULT_BODY_LIMIT,
         may_block: Bool = True,
     ) raises RouteError:
-        """Registers a handler for HEAD; see `route`.
-
-        Args:
-            pattern: The pattern.
-            handler: A function or a `Handler`.
-            max_body_size: Most content in bytes.
-            may_block: As for `route`.
-
-        Raises:
-            RouteError: As `route` does.
-        """
+        """Registers a handler for HEAD; the rest is as for `route`."""
         self._table[].add(
             Method.HEAD.number, pattern, handler^, max_body_size, may_block
         )
@@ -157,29 +136,13 @@ struct Router(Handler):
         max_body_size: Int = DEFAULT_BODY_LIMIT,
         may_block: Bool = True,
     ) raises RouteError:
-        """Registers a handler for POST; see `route`.
-
-        Args:
-            pattern: The pattern.
-            handler: A function or a `Handler`.
-            max_body_size: Most content in bytes.
-            may_block: As for `route`.
-
-        Raises:
-            RouteError: As `route` does.
-        """
+        """Registers a handler for POST; the rest is as for `route`."""
         self._table[].add(
             Method.POST.number, pattern, handler^, max_body_size, may_block
         )
 
     def post(mut self, pattern: StringSpan, value: NoHandler, *rest: NoHandler):
-        """Refuses what is no handler, with the compiler's voice.
-
-        Args:
-            pattern: The pattern.
-            value: What is no handler.
-            rest: Nothing.
-        """
+        """Refuses what is no handler, with the compiler's voice."""
         _ = value
 
     def put(
@@ -190,29 +153,13 @@ struct Router(Handler):
         max_body_size: Int = DEFAULT_BODY_LIMIT,
         may_block: Bool = True,
     ) raises RouteError:
-        """Registers a handler for PUT; see `route`.
-
-        Args:
-            pattern: The pattern.
-            handler: A function or a `Handler`.
-            max_body_size: Most content in bytes.
-            may_block: As for `route`.
-
-        Raises:
-            RouteError: As `route` does.
-        """
+        """Registers a handler for PUT; the rest is as for `route`."""
         self._table[].add(
             Method.PUT.number, pattern, handler^, max_body_size, may_block
         )
 
     def put(mut self, pattern: StringSpan, value: NoHandler, *rest: NoHandler):
-        """Refuses what is no handler, with the compiler's voice.
-
-        Args:
-            pattern: The pattern.
-            value: What is no handler.
-            rest: Nothing.
-        """
+        """Refuses what is no handler, with the compiler's voice."""
         _ = value
 
     def patch(
@@ -223,17 +170,7 @@ struct Router(Handler):
         max_body_size: Int = DEFAULT_BODY_LIMIT,
         may_block: Bool = True,
     ) raises RouteError:
-        """Registers a handler for PATCH; see `route`.
-
-        Args:
-            pattern: The pattern.
-            handler: A function or a `Handler`.
-            max_body_size: Most content in bytes.
-            may_block: As for `route`.
-
-        Raises:
-            RouteError: As `route` does.
-        """
+        """Registers a handler for PATCH; the rest is as for `route`."""
         self._table[].add(
             Method.PATCH.number, pattern, handler^, max_body_size, may_block
         )
@@ -241,13 +178,7 @@ struct Router(Handler):
     def patch(
         mut self, pattern: StringSpan, value: NoHandler, *rest: NoHandler
     ):
-        """Refuses what is no handler, with the compiler's voice.
-
-        Args:
-            pattern: The pattern.
-            value: What is no handler.
-            rest: Nothing.
-        """
+        """Refuses what is no handler, with the compiler's voice."""
         _ = value
 
     def delete(
@@ -258,17 +189,7 @@ struct Router(Handler):
         max_body_size: Int = DEFAULT_BODY_LIMIT,
         may_block: Bool = True,
     ) raises RouteError:
-        """Registers a handler for DELETE; see `route`.
-
-        Args:
-            pattern: The pattern.
-            handler: A function or a `Handler`.
-            max_body_size: Most content in bytes.
-            may_block: As for `route`.
-
-        Raises:
-            RouteError: As `route` does.
-        """
+        """Registers a handler for DELETE; the rest is as for `route`."""
         self._table[].add(
             Method.DELETE.number, pattern, handler^, max_body_size, may_block
         )
@@ -276,13 +197,7 @@ struct Router(Handler):
     def delete(
         mut self, pattern: StringSpan, value: NoHandler, *rest: NoHandler
     ):
-        """Refuses what is no handler, with the compiler's voice.
-
-        Args:
-            pattern: The pattern.
-            value: What is no handler.
-            rest: Nothing.
-        """
+        """Refuses what is no handler, with the compiler's voice."""
         _ = value
 
     def options(
@@ -293,17 +208,7 @@ struct Router(Handler):
         max_body_size: Int = DEFAULT_BODY_LIMIT,
         may_block: Bool = True,
     ) raises RouteError:
-        """Registers a handler for OPTIONS; see `route`.
-
-        Args:
-            pattern: The pattern.
-            handler: A function or a `Handler`.
-            max_body_size: Most content in bytes.
-            may_block: As for `route`.
-
-        Raises:
-            RouteError: As `route` does.
-        """
+        """Registers a handler for OPTIONS; the rest is as for `route`."""
         self._table[].add(
             Method.OPTIONS.number, pattern, handler^, max_body_size, may_block
         )
@@ -316,17 +221,8 @@ struct Router(Handler):
         max_body_size: Int = DEFAULT_BODY_LIMIT,
         may_block: Bool = True,
     ) raises RouteError:
-        """Registers a handler for every method that has no route of its own.
-
-        Args:
-            pattern: The pattern.
-            handler: A plain function or any `Handler`.
-            max_body_size: Most content in bytes.
-            may_block: As for `route`.
-
-        Raises:
-            RouteError: As `route` does.
-        """
+        """Registers a handler for every method that has no route of its own;
+        the rest is as for `route`."""
         self._table[].add(
             ANY_METHOD, pattern, handler^, max_body_size, may_block
         )
@@ -339,18 +235,7 @@ struct Router(Handler):
         max_body_size: Int = DEFAULT_BODY_LIMIT,
         may_block: Bool = True,
     ) raises RouteError:
-        """Registers a handler for every method that has no route of its own,
-        as `all` does.
-
-        Args:
-            pattern: The pattern.
-            handler: A plain function or any `Handler`.
-            max_body_size: Most content in bytes.
-            may_block: As for `route`.
-
-        Raises:
-            RouteError: As `route` does.
-        """
+        """Registers a handler as `all` does; the rest is as for `route`."""
         self.all(
             pattern, handler^, max_body_size=max_body_size, may_block=may_block
         )
@@ -364,7 +249,6 @@ struct Router(Handler):
         """Registers a handler for WebSocket connections (RFC 6455).
 
         Args:
-            pattern: The pattern.
             handler: Answers messages.
             config: What is allowed.
 
@@ -375,11 +259,7 @@ struct Router(Handler):
 
     def fallback(mut self, var handler: AnyHandler):
         """Sets what answers paths without a route, in place of 404. Of a router
-        that is mounted it answers those at and below the prefix.
-
-        Args:
-            handler: A plain function or any `Handler`.
-        """
+        that is mounted it answers those at and below the prefix."""
         self._table[].set_fallback(handler^)
 
     def mount(
@@ -401,21 +281,14 @@ struct Router(Handler):
         self._table[].mount(prefix, router._table[])
 
     def operations(self) -> List[Operation]:
-        """Tells what the routes take, for documents.
-
-        Returns:
-            One operation a route, in the order of registration.
-        """
+        """Gives what the routes take, one operation a route, in the order of
+        registration, for documents."""
         return self._table[].operations()
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the route of a request answer it.
-
-        Returns:
-            The route's response, or 400, 404, 405, 501 or an answer to OPTIONS;
-            500 if routers within each other have more parameters than there
-            is room for.
-        """
+        """Lets the route of a request answer it; without one the answer is 400,
+        404, 405, 501 or one to OPTIONS, and 500 if routers within each other
+        have more parameters than there is room for."""
         ref table = self._table[]
         var found = RouteMatch()
         try:
@@ -437,11 +310,7 @@ struct Router(Handler):
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lets the handler of the request's route finish an answer that the
-        server makes.
-
-        Returns:
-            The response, as it is if no route takes what was read.
-        """
+        server makes, which stays as it is if no route takes what was read."""
         ref table = self._table[]
         var found = RouteMatch()
         if req.path.byte_length() == 0:
@@ -459,19 +328,13 @@ struct Router(Handler):
 
     @always_inline
     def identity(self) -> UInt64:
-        """Tells this router from others, for routes that are kept.
-
-        Returns:
-            A number that no other has at the same time; not 0.
-        """
+        """Gives a number that no other router has at the same time, for routes
+        that are kept; not 0."""
         return UInt64(Int(Pointer(to=self._table[])))
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Asks the request's route how it is to be treated.
-
-        Returns:
-            Its answer; what the router answers by itself needs no content.
-        """
+        """Gives what the request's route says; what the router answers by
+        itself needs no content."""
         ref table = self._table[]
         var found = RouteMatch()
         try:
@@ -489,40 +352,22 @@ struct Router(Handler):
         return RequestPolicy.by_head()
 
     def may_stream(self) -> Bool:
-        """Tells whether a route reads content while it arrives.
-
-        Returns:
-            True if one does, or the fallback.
-        """
+        """Tells whether a route, or the fallback, reads content while it
+        arrives."""
         return self._table[].may_stream()
 
     def may_defer(self) -> Bool:
-        """Tells whether a route answers later.
-
-        Returns:
-            True if one may, or the fallback.
-        """
+        """Tells whether a route, or the fallback, may answer later."""
         return self._table[].may_defer()
 
     def may_upgrade(self) -> Bool:
-        """Tells whether a route speaks WebSocket.
-
-        Returns:
-            True if one does, or the fallback.
-        """
+        """Tells whether a route, or the fallback, speaks WebSocket."""
         return self._table[].may_upgrade()
 
     def problem(self, around: Surroundings) -> String:
-        """Looks for a handler that takes a path parameter which its route does
-        not have, or a state that no `App` around it lends.
-
-        Args:
-            around: What is captured and lent around the router.
-
-        Returns:
-            A sentence that names the route, what it has and what its handler
-            takes; empty if all is well.
-        """
+        """Tells of a handler that takes a path parameter which its route does
+        not have, or a state that no `App` around it lends: which route, what it
+        has and what its handler takes; empty if all is well."""
         return self._table[].problem(around)
 
     def drained(self):
@@ -652,7 +497,8 @@ def operation_of(method: UInt8, pattern: String) -> Operation:
 
 
 struct RouteTable(Movable):
-    """Routes in the order of registration, and the tree that finds them."""
+    """Routes in the order of registration, and the tree that finds them; tells
+    of them what their `Router` does."""
 
     var tree: RouteTree
     var routes: List[Route]
@@ -732,30 +578,24 @@ struct RouteTable(Movable):
             fallbacks.mount(prefix, inner)
 
     def may_stream(self) -> Bool:
-        """Tells whether a route, or the fallback, reads content while it
-        arrives."""
         for index in range(len(self.routes)):
             if self.routes.at(index).handler.may_stream():
                 return True
         return self.fallback.__bool__() and self.fallback.held().may_stream()
 
     def may_defer(self) -> Bool:
-        """Tells whether a route, or the fallback, may answer later."""
         for index in range(len(self.routes)):
             if self.routes.at(index).handler.may_defer():
                 return True
         return self.fallback.__bool__() and self.fallback.held().may_defer()
 
     def may_upgrade(self) -> Bool:
-        """Tells whether a route, or the fallback, speaks WebSocket."""
         for index in range(len(self.routes)):
             if self.routes.at(index).handler.may_upgrade():
                 return True
         return self.fallback.__bool__() and self.fallback.held().may_upgrade()
 
     def problem(self, around: Surroundings) -> String:
-        """Looks for a handler that takes a path parameter or a state which neither
-        its route nor anything around this table gives; empty if all is well."""
         for index in range(len(self.routes)):
             ref route = self.routes.at(index)
             var problem = find_problem(
@@ -772,7 +612,6 @@ struct RouteTable(Movable):
         )
 
     def operations(self) -> List[Operation]:
-        """Tells what the routes take, in the order of registration."""
         var operations = List[Operation]()
         for index in range(len(self.routes)):
             operations.append(self.routes.at(index).operation())

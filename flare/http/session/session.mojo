@@ -45,14 +45,9 @@ struct SessionConfig(Copyable, Movable):
         self.is_secure = is_secure
 
     def problem(self) -> String:
-        """Says why no session can be kept so; `Sessions` is asked before a
-        server starts.
-
-        Returns:
-            A sentence: of a time that is out of range, or of a cookie that
-            browsers would not take (RFC 6265bis section 4.1); empty if all is
-            well.
-        """
+        """Tells why no session can be kept so: a time is out of range, or
+        browsers would not take the cookie (RFC 6265bis section 4.1); empty if
+        all is well. `Sessions` is asked before a server starts."""
         var range = range_problem(
             "max_age_s", self.max_age_s, 1, SESSION_AGE_S_MAX
         )
@@ -94,16 +89,14 @@ struct Session(Movable):
     def read(
         fields: Fields, keys: SigningKeys, config: SessionConfig, now_s: Int
     ) -> Self:
-        """Reads the session of a request.
+        """Reads the session of a request; an empty one if there is none that is
+        good.
 
         Args:
             fields: The request's header fields.
             keys: What has signed it.
             config: How it is kept.
             now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-        Returns:
-            The session; an empty one if there is none that is good.
         """
         var session = Self()
         for ref opened in _opened_cookies(
@@ -118,18 +111,8 @@ struct Session(Movable):
     def read_id(
         fields: Fields, keys: SigningKeys, config: SessionConfig, now_s: Int
     ) -> Self:
-        """Reads the id of a session whose values are kept elsewhere.
-
-        Args:
-            fields: The request's header fields.
-            keys: What has signed it.
-            config: How it is kept.
-            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-        Returns:
-            A session without values; and without an id if there is none that
-            is good.
-        """
+        """Reads the id of a session whose values are kept elsewhere; a session
+        without values, and without an id if there is none that is good."""
         var session = Self()
         for ref opened in _opened_cookies(
             fields, keys, _id_purpose(config), config, now_s
@@ -149,19 +132,11 @@ struct Session(Movable):
             self.id = String()
 
     def values_text(self) -> String:
-        """Writes the values for a store.
-
-        Returns:
-            The values, as an encoded form.
-        """
+        """Gives the values, as an encoded form, for a store."""
         return String(self._values)
 
     def is_empty(self) -> Bool:
-        """Tells whether there are no values.
-
-        Returns:
-            True if so: there is nothing to keep.
-        """
+        """Tells whether there are no values, and so nothing to keep."""
         return len(self._values) == 0
 
     def renew(mut self):
@@ -176,21 +151,14 @@ struct Session(Movable):
         self._is_changed = True
 
     def is_renewed(self) -> Bool:
-        """Tells whether `renew` was called.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether `renew` was called."""
         return self._is_renewed
 
     def get(self, name: StringSpan) -> Optional[String]:
-        """Looks a value up.
+        """Finds a value; nothing if there is none.
 
         Args:
             name: Its name.
-
-        Returns:
-            The value, or nothing.
         """
         return self._values.get(name)
 
@@ -198,7 +166,6 @@ struct Session(Movable):
         """Sets a value.
 
         Args:
-            name: Its name.
             value: The value.
         """
         self.remove(name)
@@ -206,11 +173,7 @@ struct Session(Movable):
         self._is_changed = True
 
     def remove(mut self, name: StringSpan):
-        """Drops a value, if it is there.
-
-        Args:
-            name: Its name.
-        """
+        """Drops a value, if it is there."""
         var kept = FormData()
         for index in range(len(self._values)):
             ref pair = self._values.pairs.at(index)
@@ -226,12 +189,8 @@ struct Session(Movable):
         self._values = FormData()
 
     def is_changed(self) -> Bool:
-        """Tells whether the client's copy is out of date.
-
-        Returns:
-            True if a cookie should be set: a value was, or an older key has
-            signed what the client sent.
-        """
+        """Tells whether the client's copy is out of date, and a cookie should
+        be set: a value was, or an older key has signed what the client sent."""
         return self._is_changed
 
     def note_saved(mut self):
@@ -242,15 +201,11 @@ struct Session(Movable):
     def cookie(
         self, keys: SigningKeys, config: SessionConfig, now_s: Int
     ) raises CookieError -> Cookie:
-        """Makes the cookie that keeps the session, or that ends an empty one.
+        """Gives the cookie that keeps the session, or that ends an empty one,
+        for `Response.set_cookie`.
 
         Args:
             keys: What signs it.
-            config: How it is kept.
-            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-        Returns:
-            A cookie for `Response.set_cookie`.
 
         Raises:
             CookieError: If the values do not fit into a cookie.
@@ -263,16 +218,8 @@ struct Session(Movable):
     def id_cookie(
         self, keys: SigningKeys, config: SessionConfig, now_s: Int
     ) raises CookieError -> Cookie:
-        """Makes the cookie of a session whose values are kept elsewhere, or that
-        ends an empty one.
-
-        Args:
-            keys: What signs it.
-            config: How it is kept.
-            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-        Returns:
-            A cookie for `Response.set_cookie`.
+        """Gives the cookie of a session whose values are kept elsewhere, or
+        that ends an empty one; the rest is as for `cookie`.
 
         Raises:
             CookieError: If the name of the cookie is none.

@@ -90,16 +90,14 @@ struct SigningKeys(Copyable, Movable):
             raise SigningKeyError(-1, 0)
 
     def sign(self, purpose: StringSpan, text: StringSpan, now_s: Int) -> String:
-        """Signs a text; it stays readable for whoever has it.
+        """Signs a text, and gives text, time and code, with digits that any
+        cookie or URL takes; the text stays readable for whoever has it.
 
         Args:
             purpose: What it is for, such as a cookie's name: a text signed for
                 one purpose is refused for every other.
             text: Any text.
             now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-        Returns:
-            Text, time and code, with digits that any cookie or URL takes.
         """
         var signed = List[UInt8]()
         base64url_encode(text.as_bytes(), signed)
@@ -117,17 +115,14 @@ struct SigningKeys(Copyable, Movable):
         now_s: Int,
         max_age_s: Int,
     ) -> Optional[String]:
-        """Reads a signed text, if one of the keys has signed it.
+        """Reads a signed text; nothing if none of the keys has signed it, or it
+        was changed, was signed for something else, or is too old. The client is
+        told no more, so neither are you.
 
         Args:
             purpose: As it was signed for.
             signed: What `sign` gave, as the client sent it.
-            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
             max_age_s: How long a text is good, in seconds.
-
-        Returns:
-            The text; nothing if it was changed, was signed for something else,
-            or is too old. The client is told no more, so neither are you.
         """
         var opened = self.open(purpose, signed, now_s, max_age_s)
         if not opened:
@@ -141,17 +136,8 @@ struct SigningKeys(Copyable, Movable):
         now_s: Int,
         max_age_s: Int,
     ) -> Optional[OpenedText]:
-        """Reads a signed text, and tells whether it should be signed again.
-
-        Args:
-            purpose: As it was signed for.
-            signed: What `sign` gave, as the client sent it.
-            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-            max_age_s: How long a text is good, in seconds.
-
-        Returns:
-            As `verify` does.
-        """
+        """Reads a signed text, and tells whether it should be signed again; the
+        rest is as for `verify`."""
         var code_start = len(signed) - _CODE_LEN
         if code_start < 2 or signed.at(code_start - 1) != _DOT:
             return None
@@ -173,29 +159,22 @@ struct SigningKeys(Copyable, Movable):
         return OpenedText(text.take(), signer == 0)
 
     def code(self, purpose: StringSpan, text: Span[UInt8, _]) -> Sha256Digest:
-        """Computes the code of a text with the newest key.
+        """Gives the code of a text with the newest key.
 
         Args:
             purpose: What it is for.
             text: Any octets.
-
-        Returns:
-            The code.
         """
         return self._code(0, purpose, text)
 
     def has_code(
         self, purpose: StringSpan, text: Span[UInt8, _], code: Span[UInt8, _]
     ) -> Bool:
-        """Tells whether one of the keys gives a code.
+        """Tells whether one of the keys gives a code, in a time that does not
+        depend on the code; the rest is as for `code`.
 
         Args:
-            purpose: As for `code`.
-            text: As for `code`.
             code: What the client sent.
-
-        Returns:
-            True if so; the time does not depend on the code.
         """
         var is_ours = False
         for index in range(len(self._keys)):

@@ -9,13 +9,11 @@ trait SessionStore(Deinitable, Movable):
     """
 
     def load(self, id: String) raises -> Optional[String]:
-        """Looks a session up.
+        """Finds the values of a session, as they were given last; nothing if it
+        has ended.
 
         Args:
             id: Its id.
-
-        Returns:
-            Its values, as they were given last; nothing if it has ended.
 
         Raises:
             Error: If the store cannot be asked now.
@@ -26,7 +24,6 @@ trait SessionStore(Deinitable, Movable):
         """Keeps the values of a new session.
 
         Args:
-            id: Its id.
             values: The values, as an encoded form.
             max_age_s: How long to keep them, in seconds.
 
@@ -45,11 +42,8 @@ trait SessionStore(Deinitable, Movable):
         That it is there and that it changes is one step to everybody else.
 
         Args:
-            id: Its id.
             new_id: The id that it has from now on, often the same; under the
                 old one it ends.
-            values: The values, as an encoded form.
-            max_age_s: How long to keep them, in seconds.
 
         Returns:
             False if it has ended: nothing was kept then.

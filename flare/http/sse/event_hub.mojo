@@ -345,12 +345,6 @@ struct EventHub(Copyable, HasBackplane):
         Args:
             backplane: What carries events; a hub has one of its own. Make both
                 before worker processes are forked.
-            history: As without a backplane.
-            buffer_max: As without a backplane.
-            heartbeat_ms: As without a backplane.
-
-        Raises:
-            Error: If a number is out of range.
         """
         self = Self(
             history=history, buffer_max=buffer_max, heartbeat_ms=heartbeat_ms
@@ -377,15 +371,11 @@ struct EventHub(Copyable, HasBackplane):
 
     def publish_to_user(self, user: StringSpan, event: ServerSentEvent) -> Int:
         """Sends an event to all streams that a user is subscribed by now, in
-        all processes. A history keeps it for him alone.
+        all processes, and gives to how many of this process; 0 also if it comes
+        back from the backplane later. A history keeps it for him alone.
 
         Args:
             user: The user; not empty.
-            event: The event.
-
-        Returns:
-            To how many streams of this process it goes; 0 also if it comes
-            back from the backplane later.
         """
         if user.byte_length() == 0:
             return 0
@@ -398,15 +388,9 @@ struct EventHub(Copyable, HasBackplane):
 
     def close_user(self, user: StringSpan) -> Int:
         """Ends the streams of a user, in all processes, after what was sent to
-        him before. Browsers come back: answer them with 204 then.
-
-        Args:
-            user: The user; not empty.
-
-        Returns:
-            How many streams of this process were ended; 0 also if that comes
-            back from the backplane later.
-        """
+        him before, and gives how many of this process were ended; 0 also if
+        that comes back from the backplane later. Browsers come back: answer
+        them with 204 then."""
         if user.byte_length() == 0:
             return 0
         if self._channel:
@@ -422,7 +406,9 @@ struct EventHub(Copyable, HasBackplane):
         sends_history: Bool = False,
         user: StringSpan = "",
     ) raises -> Response:
-        """Makes the response that is an event stream.
+        """Gives the response that is an event stream, which ends when the
+        client leaves, the hub or the user's streams are closed, or the server
+        stops.
 
         Args:
             req: The request; its `Last-Event-ID` says where to go on, if the
@@ -431,10 +417,6 @@ struct EventHub(Copyable, HasBackplane):
                 that names no event.
             user: Whose stream it is, for `publish_to_user` and `close_user`;
                 empty if nobody's.
-
-        Returns:
-            A response that ends when the client leaves, the hub or the user's
-            streams are closed, or the server stops.
 
         Raises:
             Error: Never with a sound request.
@@ -464,29 +446,19 @@ struct EventHub(Copyable, HasBackplane):
         return response^
 
     def subscriber_count(self) -> Int:
-        """Counts the clients that are subscribed.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the clients that are subscribed."""
         return len(self._subscribers.lock()[].list)
 
     def backplane_counts(self) -> BackplaneCounts:
-        """Tells what went to other processes and came from them.
-
-        Returns:
-            The figures of this process; zeros without a backplane.
-        """
+        """Tells what went to other processes and came from them: the figures of
+        this process; zeros without a backplane."""
         if self._channel:
             return self._channel.held()[].counts()
         return BackplaneCounts()
 
     def backplane_channel(self) -> Optional[ArcPointer[HubChannel]]:
-        """Tells of its way to other processes; `BackplaneMetrics` asks.
-
-        Returns:
-            The way; None without a backplane.
-        """
+        """Gives its way to other processes, for `BackplaneMetrics`; None
+        without a backplane."""
         return self._channel.copy()
 
     def close(self):
@@ -543,11 +515,7 @@ struct ServerSentEvent(Copyable, Movable):
 
     @staticmethod
     def nothing() -> Self:
-        """Makes an event without any text.
-
-        Returns:
-            The event.
-        """
+        """Gives an event without any text."""
         return Self(
             unchecked_data=String(), name=String(), id=String(), retry_ms=0
         )

@@ -87,13 +87,11 @@ struct EventParser(Movable):
         self._follows_cr = False
 
     def advance(mut self, mut input: Buffer) raises EventTooLong -> Bool:
-        """Takes lines until an event is complete.
+        """Takes lines until an event is complete, and gives False if more has
+        to arrive.
 
         Args:
             input: What has arrived; what was read is dropped from it.
-
-        Returns:
-            False if more has to arrive.
 
         Raises:
             EventTooLong: If the event or its line goes over the limit; the
@@ -120,12 +118,8 @@ struct EventParser(Movable):
                 return True
 
     def take_event(mut self) -> ServerSentEvent:
-        """Gives the event that `advance` told of.
-
-        Returns:
-            The event: its id is the last one that the stream has named, with
-            it or before.
-        """
+        """Gives the event that `advance` told of; its id is the last one that
+        the stream has named, with it or before."""
         var event = ServerSentEvent.nothing()
         swap(event, self._event)
         return event^

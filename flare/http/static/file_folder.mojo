@@ -349,8 +349,6 @@ struct FileSource(BodySource, Movable):
         self._range_done = 0
 
     def region(self) -> FileRegion:
-        """Tells what comes next, if that lies in the file; of length 0 if a
-        text comes next, or nothing."""
         if self._index == len(self._ranges) or not self._text_sent:
             return FileRegion.none()
         var rest = self._ranges.at(self._index)
@@ -361,8 +359,6 @@ struct FileSource(BodySource, Movable):
         )
 
     def advance(mut self, count: Int):
-        """Goes on after octets of the region, at most its length, that were
-        sent as they lie."""
         self._range_done += count
         while (
             self._index < len(self._ranges)

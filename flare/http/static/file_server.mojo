@@ -246,10 +246,7 @@ struct FileServer(Handler):
         return
 
     def serve(self, req: Request) raises -> Response:
-        """Answers a request.
-
-        Returns:
-            The file, a part of it, or why not.
+        """Answers with the file, a part of it, or why not.
 
         Raises:
             Error: If a file that is there cannot be read.
@@ -315,11 +312,8 @@ struct FileServer(Handler):
         return self._respond(req, found.take(), wanted^)
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Tells that content of methods that are refused is not needed.
-
-        Returns:
-            The default for GET and HEAD; else that the head is enough.
-        """
+        """Gives the default for GET and HEAD; else that the head is enough:
+        content of methods that are refused is not needed."""
         if req.method != Method.GET and req.method != Method.HEAD:
             return RequestPolicy.by_head()
         return RequestPolicy()

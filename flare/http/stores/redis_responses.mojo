@@ -207,15 +207,11 @@ struct RedisResponses(Copyable, ResponseStore):
         return self._bounds.wait_ms
 
     def octet_max(self) -> Int:
-        """Tells how long a response may be.
-
-        Returns:
-            Bytes, fields included.
-        """
+        """Tells how long a response may be, fields included, in bytes."""
         return self._octet_max
 
     def renewed(self) raises -> Self:
-        """Makes the same store with connections of its own.
+        """Gives the same store with connections of its own.
 
         Raises:
             Error: If the system has no more locks.
@@ -234,7 +230,7 @@ struct RedisResponses(Copyable, ResponseStore):
         return keys^
 
     def find(self, key: String, variant: List[UInt8]) raises -> SharedFind:
-        """Looks a response up.
+        """Finds a response.
 
         Raises:
             Error: If Redis cannot be asked now.
@@ -251,10 +247,8 @@ struct RedisResponses(Copyable, ResponseStore):
         return found^
 
     def put(self, entry: SharedEntry) raises -> Bool:
-        """Keeps a response, unless its key was removed since it was asked for.
-
-        Returns:
-            False if it was.
+        """Keeps a response, and gives False if its key was removed since it was
+        asked for.
 
         Raises:
             Error: If Redis cannot be asked now, or has no memory left.
@@ -292,13 +286,10 @@ struct RedisResponses(Copyable, ResponseStore):
         )
 
     def news(self, since: Int) raises -> RemovalNews:
-        """Asks what was removed.
+        """Tells what was removed since.
 
         Args:
             since: The number of the last removal that is known.
-
-        Returns:
-            What came behind it.
 
         Raises:
             Error: If Redis cannot be asked now.

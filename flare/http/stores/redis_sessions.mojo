@@ -88,7 +88,7 @@ struct RedisSessions(Copyable, SessionStore):
         )
 
     def load(self, id: String) raises -> Optional[String]:
-        """Looks a session up.
+        """Finds the values of a session.
 
         Raises:
             Error: If Redis cannot be asked now.
@@ -116,9 +116,6 @@ struct RedisSessions(Copyable, SessionStore):
             id: Its id; empty for one that is new.
             new_id: The id that it has from now on, often the same; another one
                 must be new.
-
-        Returns:
-            False if it has ended: nothing was kept then.
 
         Raises:
             Error: If Redis cannot be asked now, or has no memory left. If it did
@@ -161,13 +158,10 @@ struct RedisSessions(Copyable, SessionStore):
         _ = redis[].delete(self.prefix + id)
 
     def revoke_owner(self, owner: String) raises -> Int:
-        """Ends all sessions of somebody.
+        """Ends all sessions of somebody, and gives how many.
 
         Args:
             owner: The value of `owner_name` in his sessions.
-
-        Returns:
-            How many were ended.
 
         Raises:
             Error: If Redis cannot be asked now.

@@ -50,14 +50,7 @@ struct TraceContext(Equatable, TrivialRegisterPassable, Writable):
         span_id: UInt64,
         flags: UInt8,
     ):
-        """Makes a context.
-
-        Args:
-            trace_high: The first half of the trace's id.
-            trace_low: The second half.
-            span_id: The span's id.
-            flags: `SAMPLED` and `RANDOM`, or none of them.
-        """
+        """Makes a context."""
         self.trace_high = trace_high
         self.trace_low = trace_low
         self.span_id = span_id
@@ -65,38 +58,22 @@ struct TraceContext(Equatable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def is_valid(self) -> Bool:
-        """Tells whether this names a trace and a span.
-
-        Returns:
-            False if one of the two ids is 0.
-        """
+        """Tells whether this names a trace and a span: neither id is 0."""
         return (self.trace_high | self.trace_low) != 0 and self.span_id != 0
 
     @always_inline
     def is_sampled(self) -> Bool:
-        """Tells whether the trace is recorded.
-
-        Returns:
-            True if the flag is set.
-        """
+        """Tells whether the flag says that the trace is recorded."""
         return self.flags & SAMPLED != 0
 
     def trace_id(self) -> String:
-        """Writes the trace's id.
-
-        Returns:
-            32 lower-case hex digits.
-        """
+        """Gives the trace's id in 32 lower-case hex digits."""
         var text = String(capacity_bytes=2 * _ID_LEN)
         self.write_trace_id(text)
         return text^
 
     def span_id_text(self) -> String:
-        """Writes the span's id.
-
-        Returns:
-            16 lower-case hex digits.
-        """
+        """Gives the span's id in 16 lower-case hex digits."""
         var text = String(capacity_bytes=_ID_LEN)
         self.write_span_id(text)
         return text^
@@ -111,19 +88,11 @@ struct TraceContext(Equatable, TrivialRegisterPassable, Writable):
         write_id(self.trace_low, writer)
 
     def write_span_id(self, mut writer: Some[Writer]):
-        """Writes the span's id as 16 lower-case hex digits.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the span's id as 16 lower-case hex digits."""
         write_id(self.span_id, writer)
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the traceparent field's value, of version 00.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the traceparent field's value, of version 00."""
         writer.write_string("00-")
         self.write_trace_id(writer)
         writer.write_string("-")

@@ -63,16 +63,7 @@ struct BatchConfig(ImplicitlyCopyable):
         backoff_ms: Int = 1_000,
         flush_ms: Int = 5_000,
     ):
-        """Makes a configuration.
-
-        Args:
-            queue_max: Most spans that wait.
-            batch_max: Most spans in one export.
-            interval_ms: How long the first span waits for others.
-            retry_ms: How long a batch is tried.
-            backoff_ms: Pause before the second attempt.
-            flush_ms: How long a server waits at its end.
-        """
+        """Makes a configuration."""
         self.queue_max = queue_max
         self.batch_max = batch_max
         self.interval_ms = interval_ms
@@ -123,14 +114,7 @@ struct ExportResult(Movable):
         lost_count: Int = 0,
         var reason: String = String(),
     ):
-        """Makes a result.
-
-        Args:
-            is_done: Whether it must not be sent again.
-            retry_after_ms: How long to wait before it is.
-            lost_count: How many spans were lost.
-            reason: Why.
-        """
+        """Makes a result."""
         self.is_done = is_done
         self.retry_after_ms = retry_after_ms
         self.lost_count = lost_count
@@ -143,14 +127,11 @@ trait SpanExporter(Deinitable, Movable):
     def export(
         mut self, spans: List[SpanData], timeout_ms: Int
     ) -> ExportResult:
-        """Makes one attempt.
+        """Makes one attempt, and gives what became of it.
 
         Args:
             spans: A batch, at least one.
             timeout_ms: How long the attempt may take, at least 1.
-
-        Returns:
-            What became of it.
         """
         ...
 

@@ -32,25 +32,17 @@ struct Sampler(TrivialRegisterPassable):
 
     @staticmethod
     def always() -> Self:
-        """Samples every trace, whatever the parent says.
-
-        Returns:
-            The sampler.
-        """
+        """Gives a sampler of every trace, whatever the parent says."""
         return Self(_follows_parent=False, _is_always=True, _bound=0)
 
     @staticmethod
     def never() -> Self:
-        """Samples no trace, whatever the parent says.
-
-        Returns:
-            The sampler.
-        """
+        """Gives a sampler of no trace, whatever the parent says."""
         return Self(_follows_parent=False, _is_always=False, _bound=0)
 
     @staticmethod
     def ratio(share: Float64) raises -> Self:
-        """Samples a share of all traces, by their ids.
+        """Gives a sampler of a share of all traces, by their ids.
 
         All services that decide so agree about a trace, and a larger share
         holds all traces of a smaller one: sampled is what has a second half of
@@ -59,9 +51,6 @@ struct Sampler(TrivialRegisterPassable):
 
         Args:
             share: 0 to 1.
-
-        Returns:
-            The sampler.
 
         Raises:
             Error: If the share is out of range.
@@ -80,13 +69,11 @@ struct Sampler(TrivialRegisterPassable):
 
     @staticmethod
     def parent_based(root: Self) -> Self:
-        """Does what the parent has decided, so that traces are whole.
+        """Gives a sampler that does what the parent has decided, so that traces
+        are whole.
 
         Args:
             root: Decides about traces that begin here.
-
-        Returns:
-            The sampler.
         """
         return Self(
             _follows_parent=True,
@@ -96,14 +83,11 @@ struct Sampler(TrivialRegisterPassable):
 
     @always_inline
     def samples(self, parent: TraceContext, trace_low: UInt64) -> Bool:
-        """Decides about a trace.
+        """Tells whether a trace is to be recorded.
 
         Args:
             parent: Where it comes from; not valid if it begins here.
             trace_low: The second half of its id.
-
-        Returns:
-            True if it is to be recorded.
         """
         if self._follows_parent and parent.is_valid():
             return parent.is_sampled()

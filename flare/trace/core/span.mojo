@@ -105,11 +105,8 @@ struct TraceSpan(ImplicitlyCopyable):
         return
 
     def is_recording(self) -> Bool:
-        """Tells whether what is told of the span is kept.
-
-        Returns:
-            False for traces that are not sampled.
-        """
+        """Tells whether what is told of the span is kept: not for traces that
+        are not sampled."""
         return self._recording.__bool__()
 
     def set(self, var key: String, var value: AttributeValue):
@@ -180,15 +177,12 @@ struct TraceSpan(ImplicitlyCopyable):
     def child(
         self, var name: String, *, kind: SpanKind = SpanKind.INTERNAL
     ) -> Self:
-        """Begins a span that is a part of this one.
+        """Begins a span that is a part of this one, and gives it; if this one
+        is not recorded, neither is that, and it has this one's id.
 
         Args:
             name: One of few, such as `query users`.
             kind: What it stands for.
-
-        Returns:
-            The span; if this one is not recorded, neither is that, and it has
-            this one's id.
         """
         if not self._recording:
             return self
@@ -214,11 +208,7 @@ struct TraceSpan(ImplicitlyCopyable):
         pipeline.submit(data^)
 
     def __enter__(self) -> Self:
-        """Begins a block that the span lasts for.
-
-        Returns:
-            The same span.
-        """
+        """Begins a block that the span lasts for, and gives the span."""
         return self
 
     def __exit__(mut self):
@@ -226,13 +216,11 @@ struct TraceSpan(ImplicitlyCopyable):
         self.end()
 
     def __exit__(mut self, error: Error) -> Bool:
-        """Ends the span with a block that fails.
+        """Ends the span with a block that fails, and gives False, for the error
+        goes on.
 
         Args:
             error: Why it fails.
-
-        Returns:
-            False, for the error goes on.
         """
         self.record_error(String(error))
         self.end()

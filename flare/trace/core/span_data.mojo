@@ -70,20 +70,12 @@ struct AttributeValue(Copyable, Movable):
 
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Takes literal text.
-
-        Args:
-            text: The text.
-        """
+        """Takes literal text."""
         self = Self(String(text))
 
     @implicit
     def __init__(out self, text: StringSpan):
-        """Copies text.
-
-        Args:
-            text: The text.
-        """
+        """Copies text."""
         self = Self(String(text))
 
     @implicit
@@ -183,14 +175,7 @@ struct Attributes(Copyable, Defaultable, Movable):
         self.items.append(Attribute(key^, value^))
 
     def get(self, key: StringSpan) -> Optional[AttributeValue]:
-        """Finds an attribute.
-
-        Args:
-            key: Its name.
-
-        Returns:
-            Its value, if it was set.
-        """
+        """Finds the value of an attribute; nothing if it was not set."""
         for ref item in self.items:
             if item.key == key:
                 return item.value.copy()
@@ -240,13 +225,7 @@ struct SpanData(Copyable, Movable):
     def __init__(
         out self, context: TraceContext, kind: SpanKind, var name: String
     ):
-        """Makes a span without anything told of it.
-
-        Args:
-            context: Its trace and id.
-            kind: What it stands for.
-            name: What it is called.
-        """
+        """Makes a span without anything told of it."""
         self.context = context
         self.parent_id = 0
         self.trace_state = String()

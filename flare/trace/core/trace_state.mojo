@@ -67,12 +67,8 @@ struct TraceStateReader(Movable):
                 self._add_member(member)
 
     def text(self) -> String:
-        """Writes the list.
-
-        Returns:
-            The value to pass on, at most `TRACESTATE_LEN_MAX` octets; empty if
-            there is none, or a field was malformed.
-        """
+        """Gives the list to pass on, of at most `TRACESTATE_LEN_MAX` octets;
+        empty if there is none, or a field was malformed."""
         if not self._is_sound:
             return String()
         var rest = self._members.copy()

@@ -60,14 +60,12 @@ struct Tracer(ImplicitlyCopyable):
     def span(
         self, var name: String, *, kind: SpanKind = SpanKind.INTERNAL
     ) -> TraceSpan:
-        """Begins a trace, for work that no request has asked for.
+        """Begins a trace, for work that no request has asked for, and gives its
+        first span.
 
         Args:
             name: One of few, such as `nightly report`.
             kind: What it stands for.
-
-        Returns:
-            The trace's first span.
         """
         var context = self.begin(TraceContext())
         if not context.is_sampled():
@@ -76,13 +74,11 @@ struct Tracer(ImplicitlyCopyable):
 
     @always_inline
     def begin(self, parent: TraceContext) -> TraceContext:
-        """Decides about a trace, for middleware.
+        """Decides about a trace, for middleware, and gives the context of the
+        span that begins; `record` it if it is sampled.
 
         Args:
             parent: What came with a request; not valid if nothing did.
-
-        Returns:
-            The context of the span that begins; `record` it if it is sampled.
         """
         var context = self._pipeline.ids()[].context(parent)
         context.flags &= ~SAMPLED
@@ -91,53 +87,37 @@ struct Tracer(ImplicitlyCopyable):
         return context
 
     def record(self, var data: SpanData) -> TraceSpan:
-        """Begins a span that is recorded, for middleware.
+        """Gives a span that is begun and recorded, for middleware.
 
         Args:
             data: What is known of it.
-
-        Returns:
-            The span.
         """
         return TraceSpan(data^, self._pipeline)
 
     def flush(self, timeout_ms: Int) -> Bool:
-        """Waits until all spans that are over are exported.
+        """Waits until all spans that are over are exported, and gives True if
+        nothing is left.
 
         A server does this at its end for the tracers of its `Tracing`
         middleware; other programs do it before they end.
 
         Args:
             timeout_ms: How long; what is left then is dropped.
-
-        Returns:
-            True if nothing is left.
         """
         return self._pipeline.flush(timeout_ms)
 
     def flush(self) -> Bool:
-        """Waits for the export as long as `BatchConfig.flush_ms` allows.
-
-        Returns:
-            True if nothing is left.
-        """
+        """Waits for the export, and gives True if nothing is left: as long as
+        `BatchConfig.flush_ms` allows."""
         return self._pipeline.flush(self._pipeline.flush_ms())
 
     def dropped_count(self) -> Int:
-        """Counts the spans that nobody gets: the queue was full, or the
-        collector was away for too long or refused them.
-
-        Returns:
-            How many there were in this process.
-        """
+        """Counts the spans of this process that nobody gets: the queue was
+        full, or the collector was away for too long or refused them."""
         return self._pipeline.dropped_count()
 
     def exported_count(self) -> Int:
-        """Counts the spans that were exported.
-
-        Returns:
-            How many there were in this process.
-        """
+        """Counts the spans of this process that were exported."""
         return self._pipeline.exported_count()
 
 
@@ -167,25 +147,18 @@ struct SpanCollector(ImplicitlyCopyable, SpanExporter):
     def export(
         mut self, spans: List[SpanData], timeout_ms: Int
     ) -> ExportResult:
-        """Keeps a batch.
+        """Keeps a batch, and gives that all went well.
 
         Args:
             spans: The batch.
             timeout_ms: Not needed.
-
-        Returns:
-            That all went well.
         """
         var kept = self._spans.lock()
         kept[].extend(spans.copy())
         return ExportResult(is_done=True)
 
     def take(self) -> List[SpanData]:
-        """Takes what was exported.
-
-        Returns:
-            The spans, in the order in which they ended.
-        """
+        """Takes what was exported, in the order in which the spans ended."""
         var spans = List[SpanData]()
         var kept = self._spans.lock()
         swap(spans, kept[])
