@@ -242,8 +242,8 @@ def gaps_of_fronts(root: Path, output: str, reference: Reference | None = None) 
             source, number = Source.read(root, path), int(match["line"])
             name = source.definition_around(number)
             keeps = (path, name) in offered
-            if keeps and reference and (member := source.member_around(number)):
-                keeps = not reference.is_told(path, name, member)
+            if keeps and reference:
+                keeps = not reference.is_told(path, name, source.member_around(number))
         elif re.match(r"\S*mojo: error: ", line):
             keeps = True
         if keeps:

@@ -120,17 +120,16 @@ class Reference:
         return completed(self.found[(module, name)], self.found)
 
     def is_told(self, path: Path, name: str, member: str) -> bool:
-        """Tells whether a struct's method or compile-time member lacks no words."""
+        """Tells whether a type's method or compile-time member, or a function, which
+        has no `member`, lacks no words."""
         module = ".".join(path.with_suffix("").parts)
         if (module, name) not in self.found:
             return False
         node = self.told(module, name)
-        found = [
-            overload
-            for method in node.get("functions", [])
-            if method["name"] == member
-            for overload in method["overloads"]
-        ]
+        methods = [one for one in node.get("functions", []) if one["name"] == member]
+        if node["kind"] == "function" and not member:
+            methods = [node]
+        found = [overload for method in methods for overload in method["overloads"]]
         found += [alias for alias in node.get("aliases", []) if alias["name"] == member]
         return bool(found) and all(map(is_complete, found))
 

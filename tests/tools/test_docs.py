@@ -1,5 +1,6 @@
 """What the site is made of: links between pages, the reference, the coverage."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import docs
@@ -192,6 +193,18 @@ def test_a_public_field_says_what_an_argument_of_its_name_is():
     [told] = docs_reference.completed(node, FOUND)["functions"][0]["overloads"]
     assert [part["description"] for part in told["args"]] == ["In metres.", ""]
     assert not docs_reference.is_complete(told)
+
+
+@pytest.mark.parametrize(
+    ("summary", "is_told"), [("Tells how far it is.", True), ("How far it is.", False)]
+)
+def test_a_function_may_say_what_it_gives_in_its_summary(summary, is_told):
+    overload = method("depth", returns={"type": "Int"})["overloads"][0]
+    overload["summary"] = summary
+    node = {"kind": "function", "name": "depth", "overloads": [overload]}
+    reference = docs_reference.Reference.__new__(docs_reference.Reference)
+    reference.found = {("flare.sea", "depth"): node}
+    assert reference.is_told(Path("flare/sea.mojo"), "depth", "") == is_told
 
 
 WIDTH = [{"name": "width", "description": "In metres."}]

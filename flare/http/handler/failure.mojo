@@ -194,7 +194,8 @@ comptime _OWN_LEN = 16
 
 
 def request_id(req: Request) -> String:
-    """Names a request, the same way for whoever asks.
+    """Names a request, the same way for whoever asks: by 32 hex digits, or by
+    what a `RequestId` took over from the client.
 
     The first to ask makes the id, and it stays with the request: a `RequestId`
     middleware, the access log, what is logged of a failure, a 500. Nothing is
@@ -202,9 +203,6 @@ def request_id(req: Request) -> String:
 
     Args:
         req: The request that is being handled.
-
-    Returns:
-        The id: 32 hex digits, or what a `RequestId` took over from the client.
     """
     return recorded_id(req.route_params()[].record)
 

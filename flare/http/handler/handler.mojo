@@ -123,16 +123,14 @@ def is_head_only(req: Request) -> Bool:
 
     Args:
         req: The request.
-
-    Returns:
-        True if its content is missing.
     """
     return req.extension[HeadOnly]().__bool__()
 
 
 def refuses_by_head[H: Handler](req: Request, handler: H) -> Bool:
     """Tells whether a guard must refuse a request that it would let pass now,
-    since its content was left out when the guard, or one within, refused it.
+    since its content, which the handler needs, was left out when the guard, or
+    one within, refused it.
 
     Parameters:
         H: The inner handler's type.
@@ -140,9 +138,6 @@ def refuses_by_head[H: Handler](req: Request, handler: H) -> Bool:
     Args:
         req: The request.
         handler: What the guard would call.
-
-    Returns:
-        True if the content is missing and the handler needs it.
     """
     return is_head_only(req) and handler.policy_for(req).needs_content
 
@@ -154,7 +149,7 @@ trait Handler(Deinitable, Movable):
     which moves routes that hold its loop to handler threads: what it changes
     must be atomic or locked. One worker with `ServerConfig(handler_threads=0)`
     alone calls it for one request at a time. Middleware is a handler that holds
-    another, which it asks for all that it does not answer itself.
+    another, and asks that what it has no answer of its own to.
     """
 
     def serve(self, req: Request) raises -> Response:

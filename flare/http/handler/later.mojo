@@ -503,14 +503,12 @@ struct DeferredCall(Movable):
 
 def is_later(req: Request, response: Response) -> Bool:
     """Tells whether a response of the inner handler stands for one that is made
-    later, which `finish_later` then tells.
+    later, which `finish_later` then tells, and a server has called the handler
+    as it must be.
 
     Args:
         req: The request.
         response: What the inner handler has answered.
-
-    Returns:
-        True if so, and a server has called the handler as it must be.
     """
     return response.outcome() == ResponseOutcome.LATER and Bool(
         req.extension[DeferredCall]()
@@ -540,16 +538,14 @@ def finish_later[
 def deferred_call[
     o: ImmOrigin
 ](req: Request[o]) raises -> MutPointer[DeferredCall, MutUntrackedOrigin]:
-    """Finds what the worker lends to a handler that may answer later.
+    """Finds what the worker lends to a handler that may answer later; good
+    until the handler returns.
 
     Parameters:
         o: Where the request lives.
 
     Args:
         req: The request.
-
-    Returns:
-        The note, good until the handler returns.
 
     Raises:
         Error: If the handler was not called so.

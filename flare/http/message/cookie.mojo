@@ -216,19 +216,16 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
 
 
 def parse_cookie_header(text: StringSpan) -> List[Cookie]:
-    """Reads the value of a Cookie field.
+    """Reads the value of a Cookie field: the cookies in its order.
 
     Args:
         text: As for the other overload.
-
-    Returns:
-        The cookies in the order of the field.
     """
     return parse_cookie_header(text.as_bytes())
 
 
 def parse_cookie_header(value: Span[UInt8, _]) -> List[Cookie]:
-    """Reads the value of a Cookie field.
+    """Reads the value of a Cookie field: the cookies in its order.
 
     Source: RFC 6265 section 5.4, read as kindly as browsers write it: pairs
     between semicolons, whitespace around names and values dropped, a pair
@@ -237,9 +234,6 @@ def parse_cookie_header(value: Span[UInt8, _]) -> List[Cookie]:
 
     Args:
         value: The field's value.
-
-    Returns:
-        The cookies in the order of the field.
     """
     var cookies = List[Cookie]()
     var octets = value.as_imm()

@@ -288,13 +288,11 @@ struct Origin(Copyable, Movable):
 
 
 def forwarded_proto(req: Request) -> String:
-    """Tells by which scheme the client has asked a trusted proxy.
+    """Tells by which scheme the client has asked a trusted proxy, such as
+    `https`; empty if none tells.
 
     Args:
         req: The request that is being handled.
-
-    Returns:
-        Such as `https`; empty if no trusted proxy tells.
     """
     # SAFETY: the TrustedProxies that lends its note is in the midst of a call.
     var found = req.extension[Origin]()
@@ -302,13 +300,11 @@ def forwarded_proto(req: Request) -> String:
 
 
 def forwarded_host(req: Request) -> String:
-    """Tells which host the client has asked a trusted proxy for.
+    """Tells which host the client has asked a trusted proxy for; empty if none
+    tells.
 
     Args:
         req: The request that is being handled.
-
-    Returns:
-        The host; empty if no trusted proxy tells.
     """
     # SAFETY: the TrustedProxies that lends its note is in the midst of a call.
     var found = req.extension[Origin]()

@@ -213,61 +213,46 @@ def _to_come_again(var response: Response, after_s: Optional[Int]) -> Response:
 
 
 def ok(var text: String = String()) -> Response:
-    """Makes a 200 response of plain text.
+    """Gives a 200 response of plain text.
 
     Args:
         text: The content; a literal costs no copy.
-
-    Returns:
-        The response.
     """
     return _plain(200, text^)
 
 
 def ok(text: StringSpan) -> Response:
-    """Makes a 200 response of plain text.
+    """Gives a 200 response of plain text.
 
     Args:
         text: The content, copied.
-
-    Returns:
-        The response.
     """
     return _plain(200, String(text))
 
 
 def ok(var octets: List[UInt8]) -> Response:
-    """Makes a 200 response of octets.
+    """Gives a 200 response of octets, as `application/octet-stream`.
 
     Args:
         octets: The content.
-
-    Returns:
-        The response, as `application/octet-stream`.
     """
     return Response(200, Body(octets^), content_type=OCTET_STREAM)
 
 
 def ok_json(var text: String) -> Response:
-    """Makes a 200 response of JSON text.
+    """Gives a 200 response of JSON text.
 
     Args:
         text: The content, already JSON; it is not checked.
-
-    Returns:
-        The response.
     """
     return Response(200, Body(text^), content_type=APPLICATION_JSON)
 
 
 def ok_json(value: JsonValue) raises JsonError -> Response:
-    """Makes a 200 response of a JSON value.
+    """Gives a 200 response of a JSON value.
 
     Args:
         value: What to write.
-
-    Returns:
-        The response.
 
     Raises:
         JsonError: If the value cannot be written.
@@ -276,7 +261,7 @@ def ok_json(value: JsonValue) raises JsonError -> Response:
 
 
 def ok_json[T: AnyType](value: T) raises JsonError -> Response:
-    """Makes a 200 response of a value of any type, written as JSON.
+    """Gives a 200 response of a value of any type, written as JSON.
 
     Parameters:
         T: Its type: a plain struct, a list, a number and so on; see
@@ -284,9 +269,6 @@ def ok_json[T: AnyType](value: T) raises JsonError -> Response:
 
     Args:
         value: What to write.
-
-    Returns:
-        The response.
 
     Raises:
         JsonError: If a number is infinite or none, or a text is not UTF-8.
@@ -300,13 +282,10 @@ def ok_json[T: AnyType](value: T) raises JsonError -> Response:
 
 
 def ok_html(var text: String) -> Response:
-    """Makes a 200 response of HTML.
+    """Gives a 200 response of HTML.
 
     Args:
         text: The content.
-
-    Returns:
-        The response.
     """
     return Response(200, Body(text^), content_type=TEXT_HTML)
 
@@ -319,7 +298,7 @@ def ok_stream[
     *,
     length: Optional[Int] = None,
 ) -> Response:
-    """Makes a 200 response whose content is made while it is sent.
+    """Gives a 200 response whose content is made while it is sent.
 
     Parameters:
         S: The source's type.
@@ -328,9 +307,6 @@ def ok_stream[
         source: Makes the content.
         content_type: Its media type, as literal text.
         length: How much it will be in bytes, if that is known.
-
-    Returns:
-        The response.
     """
     return Response(
         200, Body(source^, length=length), content_type=content_type
@@ -338,46 +314,33 @@ def ok_stream[
 
 
 def created(var text: String = String()) -> Response:
-    """Makes a 201 response of plain text (RFC 9110 section 15.3.2).
+    """Gives a 201 response of plain text (RFC 9110 section 15.3.2).
 
     Args:
         text: The content. Name the new resource with a Location header field.
-
-    Returns:
-        The response.
     """
     return _plain(201, text^)
 
 
 def accepted(var text: String = String()) -> Response:
-    """Makes a 202 response of plain text (RFC 9110 section 15.3.3).
+    """Gives a 202 response of plain text (RFC 9110 section 15.3.3).
 
     Args:
         text: The content, such as where to look how far the work is.
-
-    Returns:
-        The response.
     """
     return _plain(202, text^)
 
 
 def no_content() -> Response:
-    """Makes a 204 response (RFC 9110 section 15.3.5).
-
-    Returns:
-        The response, without content.
-    """
+    """Gives a 204 response, without content (RFC 9110 section 15.3.5)."""
     return Response(204)
 
 
 def bad_request(var reason: String = String("bad request")) -> Response:
-    """Makes a 400 response of plain text (RFC 9110 section 15.5.1).
+    """Gives a 400 response of plain text (RFC 9110 section 15.5.1).
 
     Args:
         reason: What is wrong with the request.
-
-    Returns:
-        The response.
     """
     return _plain(400, reason^)
 
@@ -386,14 +349,11 @@ def unauthorized(
     var reason: String = String("unauthorized"),
     challenge: StaticString = "Bearer",
 ) raises HeaderError -> Response:
-    """Makes a 401 response of plain text (RFC 9110 section 15.5.2).
+    """Gives a 401 response of plain text (RFC 9110 section 15.5.2).
 
     Args:
         reason: What is missing.
         challenge: The WWW-Authenticate field's value, which the RFC demands.
-
-    Returns:
-        The response.
 
     Raises:
         HeaderError: If the challenge holds a control octet.
@@ -413,25 +373,19 @@ def set_field(
 
 
 def forbidden(var reason: String = String("forbidden")) -> Response:
-    """Makes a 403 response of plain text (RFC 9110 section 15.5.4).
+    """Gives a 403 response of plain text (RFC 9110 section 15.5.4).
 
     Args:
         reason: Why.
-
-    Returns:
-        The response.
     """
     return _plain(403, reason^)
 
 
 def not_found(target: StringSpan = "") -> Response:
-    """Makes a 404 response of plain text (RFC 9110 section 15.5.5).
+    """Gives a 404 response of plain text (RFC 9110 section 15.5.5).
 
     Args:
         target: What was not found, for instance `req.url`.
-
-    Returns:
-        The response.
     """
     if target.byte_length() == 0:
         return _plain(404, "not found")
@@ -439,13 +393,10 @@ def not_found(target: StringSpan = "") -> Response:
 
 
 def conflict(var reason: String = String("conflict")) -> Response:
-    """Makes a 409 response of plain text (RFC 9110 section 15.5.10).
+    """Gives a 409 response of plain text (RFC 9110 section 15.5.10).
 
     Args:
         reason: What the request is at odds with.
-
-    Returns:
-        The response.
     """
     return _plain(409, reason^)
 
@@ -453,13 +404,10 @@ def conflict(var reason: String = String("conflict")) -> Response:
 def unprocessable(
     var reason: String = String("unprocessable content"),
 ) -> Response:
-    """Makes a 422 response of plain text (RFC 9110 section 15.5.21).
+    """Gives a 422 response of plain text (RFC 9110 section 15.5.21).
 
     Args:
         reason: Why content that can be read makes no sense.
-
-    Returns:
-        The response.
     """
     return _plain(422, reason^)
 
@@ -469,14 +417,11 @@ def too_many_requests(
     *,
     retry_after_s: Optional[Int] = None,
 ) -> Response:
-    """Makes a 429 response of plain text (RFC 6585 section 4).
+    """Gives a 429 response of plain text (RFC 6585 section 4).
 
     Args:
         reason: What there was too much of.
         retry_after_s: When to come again, in seconds; the Retry-After field.
-
-    Returns:
-        The response.
     """
     return _to_come_again(_plain(429, reason^), retry_after_s)
 
@@ -486,14 +431,11 @@ def service_unavailable(
     *,
     retry_after_s: Optional[Int] = None,
 ) -> Response:
-    """Makes a 503 response of plain text (RFC 9110 section 15.6.4).
+    """Gives a 503 response of plain text (RFC 9110 section 15.6.4).
 
     Args:
         reason: What is not there for now.
         retry_after_s: When to come again, in seconds; the Retry-After field.
-
-    Returns:
-        The response.
     """
     return _to_come_again(_plain(503, reason^), retry_after_s)
 
@@ -501,13 +443,10 @@ def service_unavailable(
 def internal_error(
     var reason: String = String("internal server error"),
 ) -> Response:
-    """Makes a 500 response of plain text (RFC 9110 section 15.6.1).
+    """Gives a 500 response of plain text (RFC 9110 section 15.6.1).
 
     Args:
         reason: What may be said to strangers.
-
-    Returns:
-        The response.
     """
     return _plain(500, reason^)
 
@@ -515,14 +454,11 @@ def internal_error(
 def redirect(
     location: StringSpan, status: Status = 302
 ) raises HeaderError -> Response:
-    """Makes a redirection (RFC 9110 section 15.4).
+    """Gives a redirection, without content (RFC 9110 section 15.4).
 
     Args:
         location: The Location field's value, a URI reference.
         status: 301, 302, 303, 307 or 308.
-
-    Returns:
-        The response, without content.
 
     Raises:
         HeaderError: If the location holds a control octet.
