@@ -136,6 +136,7 @@ struct NetworkError(Copyable, Movable, Writable):
         Args:
             detail: What went wrong, more finely.
             host: The host name, fit to print.
+            reason: The cause in words.
         """
         var error = Self(materialize[DnsError](), "resolve", host^, reason^)
         error.detail = detail

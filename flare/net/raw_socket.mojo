@@ -264,7 +264,8 @@ struct RawSocket(Movable):
         return undelivered_len(self._descriptor.fd())
 
     def send_ahead(mut self, octets: Span[UInt8, _]) -> Int:
-        """Writes octets that a part of a file follows at once, as `send` does."""
+        """Writes octets that a part of a file follows at once; the rest is as
+        for `send`."""
         return send[more_follows=True](self._descriptor.fd(), octets)
 
     def send_file(mut self, file: Int32, offset: Int, length: Int) -> Int:

@@ -45,7 +45,7 @@ def encode_json[
 ](
     message: M, settings: ProtobufJson = ProtobufJson()
 ) raises ProtobufError -> String:
-    """Gives a message as compact JSON.
+    """Writes a message as JSON.
 
     Source: https://protobuf.dev/programming-guides/json/. Integers of 64 bits
     are texts, octets are base64, enumerations are names, or numbers if they
@@ -57,6 +57,9 @@ def encode_json[
     Args:
         message: What to write.
         settings: What may be chosen.
+
+    Returns:
+        The text, compact.
 
     Raises:
         ProtobufError: If a value has no form in JSON, such as a time after the

@@ -36,7 +36,7 @@ from std.memory import unsafe_memmove
 
 
 def encode[M: Message](message: M) raises ProtobufError -> List[UInt8]:
-    """Gives a message as octets.
+    """Writes a message.
 
     Source: https://protobuf.dev/programming-guides/encoding/. Fields come in
     the order of their numbers, lists of numbers packed unless their row says
@@ -48,6 +48,9 @@ def encode[M: Message](message: M) raises ProtobufError -> List[UInt8]:
 
     Args:
         message: What to write.
+
+    Returns:
+        The octets.
 
     Raises:
         ProtobufError: If a required field is missing, a string is not UTF-8,

@@ -90,7 +90,7 @@ struct TcpStream(Readable, SocketStream, Writable):
     def connect(
         address: SocketAddr, timeout_ms: Int = CONNECT_TIMEOUT_MS
     ) raises NetworkError -> Self:
-        """Connects to an address.
+        """Connects to an address, and gives the connection.
 
         Args:
             address: The other side.

@@ -275,7 +275,8 @@ struct TlsStream(Readable, Writable):
         context: TlsClientContext,
         timeout_ms: Int = CONNECT_TIMEOUT_MS,
     ) raises TlsError -> Self:
-        """Connects to a server, going on from an earlier session if it can.
+        """Connects to a server, going on from an earlier session if it can, and
+        gives the connection.
 
         Args:
             host: A host name, or an address without brackets.

@@ -351,7 +351,8 @@ struct CacheStore(ImplicitlyCopyable):
         since: Optional[FetchMark] = None,
         is_new: Bool = True,
     ) -> Bool:
-        """Keeps a response, and drops others if there is no more room.
+        """Keeps a response, drops others if there is no more room, and gives
+        False as the other `put` does.
 
         Args:
             kept: The response.

@@ -295,7 +295,7 @@ struct Http2Session(Movable):
         )
 
     def next_content_len(self, input: Buffer, stream_id: Int) -> Int:
-        """Tells, after HEADERS, how many bytes of content `take_content` has if
+        """Tells how many bytes of content `take_content` has, after HEADERS, if
         the next frame is here and has all the content of their stream; -1 if
         more has to come.
 

@@ -215,7 +215,7 @@ struct RedisResponses(Copyable, ResponseStore):
         return self._octet_max
 
     def renewed(self) raises -> Self:
-        """Makes the same store with connections of its own.
+        """Gives the same store with connections of its own.
 
         Raises:
             Error: If the system has no more locks.
@@ -234,7 +234,7 @@ struct RedisResponses(Copyable, ResponseStore):
         return keys^
 
     def find(self, key: String, variant: List[UInt8]) raises -> SharedFind:
-        """Looks a response up.
+        """Finds a response.
 
         Raises:
             Error: If Redis cannot be asked now.

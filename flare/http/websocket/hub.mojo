@@ -203,8 +203,8 @@ struct WsHub(Copyable, HasBackplane):
 
     def send_to_user(self, user: StringSpan, text: StringSpan) -> Int:
         """Sends a text message to a user, on all connections that he has, in
-        all processes, and gives to how many of this process it goes. It is kept
-        in no history.
+        all processes, and gives to how many connections of this process it
+        goes. It is kept in no history.
 
         Args:
             user: The user.
@@ -218,8 +218,8 @@ struct WsHub(Copyable, HasBackplane):
         return self._rooms.lock()[].send_to_user(String(user), frame)
 
     def send_to_user(self, user: StringSpan, octets: Span[UInt8, _]) -> Int:
-        """Sends a binary message to a user, on all connections that he has, in
-        all processes. It is kept in no history.
+        """Sends a binary message to a user, and gives to how many connections
+        of this process it goes; the rest is as for the text.
 
         Args:
             octets: The octets.
@@ -317,7 +317,8 @@ struct WsHub(Copyable, HasBackplane):
         all_but: WsSender,
         id: StringSpan = "",
     ) -> Int:
-        """Sends a binary message to all in a room but one, as `send_text` does."""
+        """Sends a binary message to all in a room but one, and gives to how
+        many of this process it goes, as `send_text` does."""
         return self._send(MessageKind.BINARY, octets, room, id, all_but.id())
 
     def _send(

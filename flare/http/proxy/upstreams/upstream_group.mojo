@@ -488,7 +488,7 @@ struct UpstreamGroup(Movable):
 
     def wait(mut self, waiter: Waiter, now_ms: Int) -> Bool:
         """Has a request wait that `choose` has refused with FULL, after those
-        that wait already. Gives False if it may not: too many do, or no
+        that wait already, and gives False if it may not: too many do, or no
         upstream lacks but room. If True, `take_placed` tells of it some time,
         unless it leaves.
 

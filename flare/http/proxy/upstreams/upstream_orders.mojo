@@ -140,8 +140,8 @@ struct UpstreamOrders(Copyable, Movable):
     def drain(
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> OrderOutcome:
-        """Sends an upstream no more requests; those that it has go on. Where
-        there is none, the order has failed.
+        """Sends an upstream no more requests, and gives what became of the
+        order, which has failed where there is none; those that it has go on.
 
         Args:
             url: As it was given to `add`.
@@ -154,8 +154,8 @@ struct UpstreamOrders(Copyable, Movable):
     def remove(
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> OrderOutcome:
-        """Drains an upstream, and forgets it when its last request has ended.
-        Where there is none, the order has failed.
+        """Drains an upstream, forgets it when its last request has ended, and
+        gives what became of the order, which has failed where there is none.
 
         Args:
             url: As it was given to `add`.

@@ -363,7 +363,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         return found^
 
     def choose(self, key: UInt64, tried: UInt64) -> Pick:
-        """Chooses an upstream for an attempt.
+        """Chooses an upstream for an attempt, and gives where it goes.
 
         Args:
             key: Of `RequestKey`.
