@@ -50,39 +50,23 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
     @staticmethod
     def localhost(port: IntLiteral[_]) -> Self:
         """Gives 127.0.0.1 with a port which stands in the program; the build
-        fails if it is none.
-
-        Args:
-            port: The port, 0 to 65535; 0 lets the kernel choose one.
-        """
+        fails if it is none."""
         return Self.localhost(_known_port[Int(type_of(port)())]())
 
     @staticmethod
     def any(port: IntLiteral[_]) -> Self:
         """Gives 0.0.0.0, all IPv4 addresses of this machine, with a port which
-        stands in the program; the build fails if it is none.
-
-        Args:
-            port: The port, 0 to 65535; 0 lets the kernel choose one.
-        """
+        stands in the program; the build fails if it is none."""
         return Self.any(_known_port[Int(type_of(port)())]())
 
     @staticmethod
     def localhost(port: UInt16) -> Self:
-        """Names a port of this machine that other machines cannot reach.
-
-        Args:
-            port: The port; 0 lets the kernel choose one.
-        """
+        """Names a port of this machine that other machines cannot reach."""
         return Self(IpAddr.v4(127, 0, 0, 1), port)
 
     @staticmethod
     def any(port: UInt16) -> Self:
-        """Names a port on all IPv4 addresses of this machine.
-
-        Args:
-            port: The port; 0 lets the kernel choose one.
-        """
+        """Names a port on all IPv4 addresses of this machine."""
         return Self(IpAddr.v4(0, 0, 0, 0), port)
 
     @staticmethod

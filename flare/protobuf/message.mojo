@@ -71,7 +71,6 @@ struct FieldRow(ImplicitlyCopyable, Movable):
 
         Args:
             json: The name in JSON; `name` if empty.
-            key: Of a map the type of its keys.
             required: Whether a message without it is refused.
             expanded: Whether a list of numbers is written one by one.
         """

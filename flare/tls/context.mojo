@@ -75,7 +75,6 @@ struct TlsClientContext(ImplicitlyCopyable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def session(self, host: StringSpan) raises TlsError -> TlsSession:
@@ -183,22 +182,14 @@ struct TlsServerContext(Copyable, Movable):
     var _explainer: SessionExplainer
 
     def __init__(out self, var config: TlsServerConfig) raises TlsError:
-        """Reads what a configuration names.
-
-        Args:
-            config: The configuration.
-
-        Raises:
-            TlsError: If OpenSSL is missing (`LibraryMissing`), or a file or
-                value does not work (`BadTlsConfig`).
-        """
+        """Reads what a configuration names; the rest is as for
+        `TlsClientContext.__init__`."""
         self._current = ArcPointer(_Current(_choices(config)))
         self._explainer = session_error
         self.config = config^
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def session(self) raises TlsError -> TlsSession:

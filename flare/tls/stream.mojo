@@ -239,7 +239,6 @@ struct TlsStream(Readable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod
@@ -279,9 +278,7 @@ struct TlsStream(Readable, Writable):
         gives the connection.
 
         Args:
-            host: A host name, or an address without brackets.
             context: What to trust, show and offer; it keeps the tickets.
-            timeout_ms: How long all of it may take together.
         """
         var deadline = Deadline(timeout_ms)
         # A bad host is refused before a resolver sees it.
@@ -309,8 +306,6 @@ struct TlsStream(Readable, Writable):
 
         Args:
             tcp: The connection, such as one through a proxy.
-            host: The server's name or address, for its certificate.
-            context: What to trust, show and offer.
             timeout_ms: How long the handshake may take.
 
         Raises:
@@ -365,11 +360,8 @@ struct TlsStream(Readable, Writable):
 
     def read_now(mut self, room: MutSpan[UInt8, _]) raises TlsError -> Int:
         """Reads what is there, without waiting, and gives how many octets; 0
-        when the peer has said that nothing follows, and -1 if nothing is there.
-
-        Raises:
-            TlsError: As for `read`.
-        """
+        when the peer has said that nothing follows, and -1 if nothing is there;
+        the rest is as for `read`."""
         var deadline = Deadline(self._read_timeout_ms)
         while True:
             var step = self._transport.read(room)
@@ -389,9 +381,6 @@ struct TlsStream(Readable, Writable):
         Args:
             start: Where to.
             count: Room in bytes; a count below 1 reads nothing.
-
-        Raises:
-            TlsError: As for the other `read`.
         """
         if count < 1:
             return 0
@@ -470,11 +459,7 @@ struct TlsStream(Readable, Writable):
         self._read_timeout_ms = timeout_ms
 
     def set_write_timeout(mut self, timeout_ms: Int):
-        """Chooses how long one `write` or `write_all` may take.
-
-        Args:
-            timeout_ms: As for `set_read_timeout`.
-        """
+        """Chooses how long one `write` or `write_all` may take."""
         self._write_timeout_ms = timeout_ms
 
     def session(

@@ -57,11 +57,7 @@ struct WsError(Copyable, Movable, Writable):
     there is a Content-Encoding."""
 
     def __init__(out self, kind: NetworkErrorKind, var reason: String):
-        """Makes an error.
-
-        Args:
-            kind: What went wrong.
-        """
+        """Makes an error."""
         self.kind = kind
         self.reason = reason^
         self.url = String()
@@ -124,7 +120,6 @@ struct WsError(Copyable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

@@ -194,8 +194,6 @@ struct GrpcStatus(Copyable, Movable, Writable):
 
         Args:
             code: `OK` unless it failed.
-            message: What it is in words.
-            note: What is for the own log.
         """
         self.code = code
         self.message = message^
@@ -234,7 +232,6 @@ struct GrpcStatus(Copyable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def is_ok(self) -> Bool:

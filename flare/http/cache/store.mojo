@@ -219,7 +219,6 @@ struct CacheStore(ImplicitlyCopyable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def has_shared(self) -> Bool:
@@ -551,7 +550,6 @@ struct CacheStore(ImplicitlyCopyable):
 
         Args:
             key: The target's key.
-            now_s: The time, in seconds.
             may_claim: Whether the response may be of use to others.
         """
         return FetchTable.begin(
@@ -565,7 +563,6 @@ struct CacheStore(ImplicitlyCopyable):
 
         Args:
             key: The target's key.
-            now_s: The time, in seconds.
         """
         return self._store[].fetches[].is_useless(key_hash(key), now_s)
 
@@ -575,7 +572,6 @@ struct CacheStore(ImplicitlyCopyable):
 
         Args:
             key: The target's key.
-            now_s: The time, in seconds.
         """
         self._store[].fetches[].note_useless(key_hash(key), now_s)
 

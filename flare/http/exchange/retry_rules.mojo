@@ -301,11 +301,7 @@ struct RetryBudget(ImplicitlyCopyable):
         return bucket.covers(bucket.level.load())
 
     def take(self, now_ms: Int = 0) -> Bool:
-        """Takes one repetition; gives False if there is none left.
-
-        Args:
-            now_ms: As for `note_request`.
-        """
+        """Takes one repetition; gives False if there is none left."""
         ref bucket = self._bucket[]
         bucket.turn(now_ms)
         var level = bucket.level.load()

@@ -235,7 +235,6 @@ struct WorkerState(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @always_inline

@@ -66,7 +66,6 @@ trait WsHandler(Deinitable, Movable):
 
         Args:
             message: The message.
-            sender: Sends to the client.
 
         Raises:
             Error: To end the connection with close code 1011; no further
@@ -141,7 +140,6 @@ struct WsConfig(Copyable, Defaultable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def check(self) raises:

@@ -89,9 +89,6 @@ struct WsHub(Copyable, HasBackplane):
         Args:
             backplane: What carries messages; a hub has one of its own. Make
                 both before worker processes are forked.
-            history: As without a backplane.
-            history_size: As without a backplane.
-            history_rooms: As without a backplane.
 
         Raises:
             Error: If a number is out of range, the backplane has no order for
@@ -114,7 +111,6 @@ struct WsHub(Copyable, HasBackplane):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def join(self, sender: WsSender, room: StringSpan = ""):
@@ -287,7 +283,6 @@ struct WsHub(Copyable, HasBackplane):
 
         Args:
             all_but: Whose client does not get it; it need not be in the room.
-            id: As for all.
         """
         return self._send(
             MessageKind.TEXT, text.as_bytes(), room, id, all_but.id()
@@ -305,7 +300,6 @@ struct WsHub(Copyable, HasBackplane):
 
         Args:
             room: The room.
-            id: As for `send_text`.
         """
         return self._send(MessageKind.BINARY, octets, room, id, 0)
 

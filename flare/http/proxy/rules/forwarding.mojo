@@ -136,7 +136,6 @@ struct ForwardedRequest(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def target(self) -> StringSpan[ImmOrigin(origin_of(self._target))]:
@@ -243,7 +242,6 @@ struct ForwardingRules(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def check(self) raises:
@@ -363,14 +361,8 @@ struct ForwardingRules(Copyable, Movable):
         self, received: Fields, upstream: UpstreamNames, mut out: HeaderMap
     ) raises HeaderError:
         """Makes the fields of an interim response (RFC 9110 section 15.2): none
-        that the rules set, for these are said once, with the final response.
-
-        Args:
-            out: Where to; the fields are added.
-
-        Raises:
-            HeaderError: If they are longer than a header block may be.
-        """
+        that the rules set, for these are said once, with the final response;
+        the rest is as for `forward_response`."""
         var options = ConnectionOptions(received)
         for index in range(len(received)):
             var name = received.name(index)

@@ -160,7 +160,6 @@ struct UpstreamGroup(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def add(
@@ -540,11 +539,7 @@ struct UpstreamGroup(Movable):
         return next_ms
 
     def stop_line(mut self, line: Int):
-        """Takes out all requests of a worker.
-
-        Args:
-            line: Which worker.
-        """
+        """Takes out all requests of a worker."""
         for index in range(len(self._waiting) - 1, -1, -1):
             if self._waiting.at(index).line == line:
                 _ = self._waiting.pop(index)
@@ -727,7 +722,6 @@ struct UpstreamGroup(Movable):
         Args:
             attempt: How it ended.
             key: As for `choose`.
-            tried: The bits of the upstreams that have failed this request.
 
         Returns:
             Where it goes, or why it goes nowhere.
@@ -759,7 +753,6 @@ struct UpstreamGroup(Movable):
             key: As for `choose`.
             tried: The bits of the upstreams that have failed this request, and of
                 this one.
-            elapsed_us: How long it took, in microseconds.
 
         Returns:
             Where it goes, or why the answer is to be passed on.

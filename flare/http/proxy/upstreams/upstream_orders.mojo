@@ -124,16 +124,10 @@ struct UpstreamOrders(Copyable, Movable):
         *,
         timeout_ms: Int = ORDER_TIMEOUT_MS,
     ) raises -> OrderOutcome:
-        """Changes the share of an upstream.
+        """Changes the share of an upstream; the rest is as for `add`.
 
         Args:
             url: As it was given to `add`.
-
-        Returns:
-            What became of it.
-
-        Raises:
-            Error: As `WorkerControl.order` does.
         """
         return self._change(String(_WEIGHT, " ", weight, " ", url), timeout_ms)
 
@@ -141,13 +135,11 @@ struct UpstreamOrders(Copyable, Movable):
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> OrderOutcome:
         """Sends an upstream no more requests, and gives what became of the
-        order, which has failed where there is none; those that it has go on.
+        order, which has failed where there is none; those that it has go on;
+        the rest is as for `add`.
 
         Args:
             url: As it was given to `add`.
-
-        Raises:
-            Error: As `WorkerControl.order` does.
         """
         return self._change(String(_DRAIN, " 0 ", url), timeout_ms)
 
@@ -155,13 +147,11 @@ struct UpstreamOrders(Copyable, Movable):
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> OrderOutcome:
         """Drains an upstream, forgets it when its last request has ended, and
-        gives what became of the order, which has failed where there is none.
+        gives what became of the order, which has failed where there is none;
+        the rest is as for `add`.
 
         Args:
             url: As it was given to `add`.
-
-        Raises:
-            Error: As `WorkerControl.order` does.
         """
         return self._change(String(_REMOVE, " 0 ", url), timeout_ms)
 

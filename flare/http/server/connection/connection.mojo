@@ -332,7 +332,6 @@ struct Connection(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def open(mut self, var socket: RawSocket, peer: SocketAddr):

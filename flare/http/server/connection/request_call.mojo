@@ -131,7 +131,6 @@ struct RequestCall(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def begin(mut self, flag: ArcPointer[CancelFlag]):
