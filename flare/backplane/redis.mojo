@@ -176,9 +176,6 @@ struct RedisBackplane(Backplane):
         """Starts the thread that sends, and reads what the stream holds. Where
         Redis does not answer, that is left to the thread that waits.
 
-        Args:
-            wants_past: True to begin with the oldest entry of the stream.
-
         Raises:
             Error: If the system has no more threads.
         """

@@ -83,7 +83,6 @@ struct CpuQuota(Equatable, ImplicitlyCopyable):
     """Length of a period in microseconds; more than 0."""
 
     comptime UNBOUNDED = CpuQuota(-1, 100_000)
-    """No bound at all."""
 
     def cpu_count(self) -> Int:
         """Tells how many CPUs can be kept busy: the quota, rounded up, at least

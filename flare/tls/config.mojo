@@ -172,12 +172,8 @@ struct TlsServerConfig(Copyable, Movable):
         *,
         var alpn: List[String] = [],
     ):
-        """Makes a configuration with one certificate; set what else differs.
-
-        Args:
-            certificate_file: The chain in PEM form.
-            key_file: Its key in PEM form.
-        """
+        """Makes a configuration with one certificate; set what else differs;
+        the rest is as for `TlsIdentity.__init__`."""
         self = Self(TlsIdentity(certificate_file, key_file), alpn=alpn^)
 
     @no_inline
@@ -317,11 +313,7 @@ struct KeyLog(Copyable, Defaultable, Equatable, Movable):
 
     @implicit
     def __init__(out self, path: StringLiteral):
-        """Names the file.
-
-        Args:
-            path: Its path.
-        """
+        """Names the file."""
         self = Self(String(path))
 
     def __eq__(self, other: Self) -> Bool:

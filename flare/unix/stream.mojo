@@ -147,15 +147,12 @@ struct UnixListener(Movable):
     def __init__(
         out self, address: UnixAddr, replace_stale: Bool, backlog: Int
     ) raises NetworkError:
-        """Listens at an address, as `bind` says.
+        """Listens at an address; the rest is as for `bind`.
 
         Args:
             address: The address.
             replace_stale: True to take over the path of a program that died.
             backlog: Most connections that wait to be accepted.
-
-        Raises:
-            NetworkError: If the address cannot be had.
         """
         var bound = listen_unix(address, replace_stale, backlog)
         self._file = bound.take_file()

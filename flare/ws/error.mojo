@@ -84,11 +84,7 @@ struct WsError(Copyable, Movable, Writable):
 
     @implicit
     def __init__(out self, error: WsMisuse):
-        """Takes over what cannot be sent.
-
-        Args:
-            error: What was asked for.
-        """
+        """Takes over what cannot be sent."""
         var kind = materialize[WsMisused]()
         if error == WsMisuse.CLOSED:
             kind = materialize[WsClosed]()
@@ -96,11 +92,7 @@ struct WsError(Copyable, Movable, Writable):
 
     @implicit
     def __init__(out self, error: WsHandshakeError):
-        """Takes over a handshake that failed.
-
-        Args:
-            error: Which rule was broken.
-        """
+        """Takes over a handshake that failed."""
         self = Self(materialize[WsBadHandshake](), String(error))
         if (
             error.rule == HandshakeRule.STATUS
@@ -110,11 +102,7 @@ struct WsError(Copyable, Movable, Writable):
 
     @implicit
     def __init__(out self, error: WsProtocolError):
-        """Takes over a frame that breaks a rule.
-
-        Args:
-            error: Which rule was broken.
-        """
+        """Takes over a frame that breaks a rule."""
         self = Self(materialize[WsProtocolBroken](), String(error))
         self.close_code = error.close_code()
 

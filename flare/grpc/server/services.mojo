@@ -299,7 +299,7 @@ struct GrpcServices(Handler, HoldsHandler):
         service: ArcPointer[Service],
     ) raises:
         """Adds a method of a service that has a stream, as generated code does;
-        the rest is as for `stream`.
+        the rest is as for `unary`.
 
         Parameters:
             S: The machine of a call.

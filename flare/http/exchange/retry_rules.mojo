@@ -181,7 +181,6 @@ struct RetryDecision(Equatable, TrivialRegisterPassable):
 
 
 comptime DECISION_COUNT = 11
-"""How many decisions there are."""
 
 comptime _NAMES: Array[StaticString, DECISION_COUNT] = [
     "again",

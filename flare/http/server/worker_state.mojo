@@ -147,7 +147,6 @@ struct WorkerState(Movable):
 
     var config: ServerConfig
     var limits: HeadLimits
-    """Its bounds for the parser."""
     var now_ms: Int
     """The time of this round of the loop."""
     var turn_start_ms: Int

@@ -325,7 +325,6 @@ struct ForwardingRules(Copyable, Movable):
         once more.
 
         Args:
-            authority: Host and port of the upstream.
             out: What `forward_request` has filled.
         """
         out._host.clear()

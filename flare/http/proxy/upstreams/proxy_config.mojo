@@ -135,7 +135,6 @@ struct ProxyShared(Movable):
 
     var config: ProxyConfig
     var upstreams: Upstreams
-    """Where requests are sent."""
     var group: GroupConfig
     """The rules by which; a copy that needs no lock."""
 

@@ -226,7 +226,6 @@ struct UpstreamGroup(Movable):
         request has ended.
 
         Args:
-            address: Where it is, as it was given to `add`.
             ips: The addresses, each once. Without any nothing changes, nor for
                 an upstream that is being removed: the look-up has begun before.
 
@@ -291,10 +290,6 @@ struct UpstreamGroup(Movable):
     def set_weight(mut self, address: StringSpan, weight: Int) raises:
         """Changes the share of an upstream.
 
-        Args:
-            address: Where it is.
-            weight: Its share, beside those of others.
-
         Raises:
             Error: If there is no such upstream, or the weight is none.
         """
@@ -308,11 +303,7 @@ struct UpstreamGroup(Movable):
     def drain(mut self, address: StringSpan, *, now_ms: Int) -> Bool:
         """Sends an upstream no more requests, and gives False if there is no
         such upstream; those it has go on. Those that wait are refused if it was
-        the last.
-
-        Args:
-            address: Where it is.
-        """
+        the last."""
         for ref member in self._members:
             if member.is_of(address):
                 member.phase.drain()
@@ -321,11 +312,7 @@ struct UpstreamGroup(Movable):
 
     def remove(mut self, address: StringSpan, *, now_ms: Int) -> Bool:
         """Drains an upstream, and forgets it when its last request has ended;
-        gives False if there is none.
-
-        Args:
-            address: Where it is.
-        """
+        gives False if there is none."""
         var is_there = self._find(address) >= 0
         if is_there:
             var index = self._find_removed(address)
@@ -344,9 +331,6 @@ struct UpstreamGroup(Movable):
         """Tells whether an upstream may be stopped: it has no request, and gets
         none; so of one that was removed, as long as fewer than `REMOVED_MAX`
         others were since.
-
-        Args:
-            address: Where it is.
 
         Raises:
             Error: If there is and was no such upstream; it names those of the
@@ -384,11 +368,7 @@ struct UpstreamGroup(Movable):
         return text^ if text.byte_length() > 0 else String("none")
 
     def has(self, address: StringSpan) -> Bool:
-        """Tells whether an upstream is there, if only draining.
-
-        Args:
-            address: Where it is.
-        """
+        """Tells whether an upstream is there, if only draining."""
         return self._find(address) >= 0
 
     def _find(self, address: StringSpan) -> Int:
@@ -721,7 +701,6 @@ struct UpstreamGroup(Movable):
 
         Args:
             attempt: How it ended.
-            key: As for `choose`.
 
         Returns:
             Where it goes, or why it goes nowhere.
@@ -750,7 +729,6 @@ struct UpstreamGroup(Movable):
             member: Which upstream has answered. Where no other one has room, it
                 may be asked again.
             attempt: What it has answered.
-            key: As for `choose`.
             tried: The bits of the upstreams that have failed this request, and of
                 this one.
 
@@ -807,7 +785,6 @@ struct UpstreamGroup(Movable):
         """Counts a request that has failed.
 
         Args:
-            outcome: How the last attempt ended.
             decision: Why there is no other. NOT_NEEDED is no failure.
         """
         if decision != RetryDecision.NOT_NEEDED:
@@ -819,12 +796,7 @@ struct UpstreamGroup(Movable):
         return self._retry_count
 
     def failed_count(self, outcome: Outcome, decision: RetryDecision) -> Int:
-        """Counts requests that failed.
-
-        Args:
-            outcome: How the last attempt ended.
-            decision: Why there was no other.
-        """
+        """Counts requests that failed."""
         return self._failed.at(
             Int(outcome.code) * DECISION_COUNT + Int(decision.code)
         )

@@ -124,23 +124,15 @@ struct UpstreamOrders(Copyable, Movable):
         *,
         timeout_ms: Int = ORDER_TIMEOUT_MS,
     ) raises -> OrderOutcome:
-        """Changes the share of an upstream; the rest is as for `add`.
-
-        Args:
-            url: As it was given to `add`.
-        """
+        """Changes the share of an upstream; the rest is as for `add`."""
         return self._change(String(_WEIGHT, " ", weight, " ", url), timeout_ms)
 
     def drain(
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> OrderOutcome:
         """Sends an upstream no more requests, and gives what became of the
-        order, which has failed where there is none; those that it has go on;
-        the rest is as for `add`.
-
-        Args:
-            url: As it was given to `add`.
-        """
+        order, which has failed where there is none; the rest is as for `add`.
+        Requests that it has go on."""
         return self._change(String(_DRAIN, " 0 ", url), timeout_ms)
 
     def remove(
@@ -148,11 +140,7 @@ struct UpstreamOrders(Copyable, Movable):
     ) raises -> OrderOutcome:
         """Drains an upstream, forgets it when its last request has ended, and
         gives what became of the order, which has failed where there is none;
-        the rest is as for `add`.
-
-        Args:
-            url: As it was given to `add`.
-        """
+        the rest is as for `add`."""
         return self._change(String(_REMOVE, " 0 ", url), timeout_ms)
 
     def _change(
@@ -167,9 +155,6 @@ struct UpstreamOrders(Copyable, Movable):
     ) raises -> Bool:
         """Tells whether an upstream may be stopped: it has no request from any
         worker, and gets none; False also if one did not answer in time.
-
-        Args:
-            url: As it was given to `add`.
 
         Raises:
             Error: As `WorkerControl.order` and `Upstreams.is_drained` do.

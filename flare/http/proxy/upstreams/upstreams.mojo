@@ -292,9 +292,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
     def set_weight(self, url: StringSpan, weight: Int) raises:
         """Changes the share of an upstream.
 
-        Args:
-            url: As it was given to `add`.
-
         Raises:
             Error: If there is no such upstream, or the weight is none.
         """
@@ -303,21 +300,13 @@ struct Upstreams(ImplicitlyCopyable, Movable):
     def drain(self, url: StringSpan) -> Bool:
         """Sends an upstream no more requests, and gives False if there is no
         such upstream; those that it has go on. Requests that wait go to others,
-        and are refused at once if there is no other.
-
-        Args:
-            url: As it was given to `add`.
-        """
+        and are refused at once if there is no other."""
         var change = _Change(self._table)
         return change[].group.drain(url, now_ms=change.now_ms)
 
     def remove(self, url: StringSpan) -> Bool:
         """Drains an upstream, and forgets it when its last request has ended;
-        gives False if there is no such upstream.
-
-        Args:
-            url: As it was given to `add`.
-        """
+        gives False if there is no such upstream."""
         var change = _Change(self._table)
         ref table = change[]
         table.names.remove(url)
@@ -326,9 +315,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
     def is_drained(self, url: StringSpan) raises -> Bool:
         """Tells whether an upstream may be stopped: it has no request from
         here, and gets none; so, too, of one of the last 64 that were removed.
-
-        Args:
-            url: As it was given to `add`.
 
         Raises:
             Error: If there is and was no such upstream; it names those that

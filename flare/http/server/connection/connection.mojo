@@ -51,7 +51,6 @@ struct WritePace(ImplicitlyCopyable):
 
     var clock: TakingClock
     var start_ms: Int
-    """When the wait began."""
     var sent_len: Int
     """Octets handed to the system since the wait began."""
     var _queued_len: Int

@@ -66,7 +66,6 @@ struct TurnClock(TrivialRegisterPassable):
     var client_ms: Int32
     """How long the client was waited for in its turns before."""
     var start_ms: Int
-    """When the turn began."""
 
     def __init__(out self):
         self.wait = Wait.NOTHING
