@@ -58,6 +58,7 @@ struct Any(Message):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
 

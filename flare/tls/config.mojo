@@ -73,6 +73,7 @@ struct TlsConfig(Copyable, Equatable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
 
@@ -178,6 +179,7 @@ struct TlsServerConfig(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def add(mut self, var identity: TlsIdentity):

@@ -124,6 +124,7 @@ struct TlsSession(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def advance(

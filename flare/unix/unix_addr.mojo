@@ -56,12 +56,20 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
 
         Args:
             text: A path, or `@` and an abstract name.
+
+        Raises:
+            NetworkError: With the kind `BadAddress`, so that a call which takes
+                text raises one type of error.
         """
         self = Self.parse(text)
 
     @implicit
     def __init__(out self, text: String) raises NetworkError:
-        """Reads an address as `parse` does."""
+        """Reads an address as `parse` does.
+
+        Raises:
+            NetworkError: With the kind `BadAddress`.
+        """
         self = Self.parse(text)
 
     @implicit
@@ -75,6 +83,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     @staticmethod

@@ -63,6 +63,7 @@ struct HpackDecoder(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def begin(mut self):

@@ -114,6 +114,7 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     @staticmethod

@@ -136,6 +136,7 @@ struct ForwardedRequest(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def target(self) -> StringSpan[ImmOrigin(origin_of(self._target))]:
@@ -242,6 +243,7 @@ struct ForwardingRules(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def check(self) raises:

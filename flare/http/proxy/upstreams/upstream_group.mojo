@@ -160,6 +160,7 @@ struct UpstreamGroup(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def add(
