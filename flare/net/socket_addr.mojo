@@ -50,13 +50,21 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
     @staticmethod
     def localhost(port: IntLiteral[_]) -> Self:
         """Gives 127.0.0.1 with a port which stands in the program; the build
-        fails if it is none."""
+        fails if it is none.
+
+        Args:
+            port: The port, 0 to 65535; 0 lets the kernel choose one.
+        """
         return Self.localhost(_known_port[Int(type_of(port)())]())
 
     @staticmethod
     def any(port: IntLiteral[_]) -> Self:
         """Gives 0.0.0.0, all IPv4 addresses of this machine, with a port which
-        stands in the program; the build fails if it is none."""
+        stands in the program; the build fails if it is none.
+
+        Args:
+            port: The port, 0 to 65535; 0 lets the kernel choose one.
+        """
         return Self.any(_known_port[Int(type_of(port)())]())
 
     @staticmethod

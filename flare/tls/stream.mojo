@@ -382,6 +382,9 @@ struct TlsStream(Readable, Writable):
         Args:
             start: Where to.
             count: Room in bytes; a count below 1 reads nothing.
+
+        Raises:
+            TlsError: As for the other `read`.
         """
         if count < 1:
             return 0
@@ -460,7 +463,11 @@ struct TlsStream(Readable, Writable):
         self._read_timeout_ms = timeout_ms
 
     def set_write_timeout(mut self, timeout_ms: Int):
-        """Chooses how long one `write` or `write_all` may take."""
+        """Chooses how long one `write` or `write_all` may take.
+
+        Args:
+            timeout_ms: As for `set_read_timeout`.
+        """
         self._write_timeout_ms = timeout_ms
 
     def session(

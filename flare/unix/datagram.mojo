@@ -140,10 +140,15 @@ struct UnixDatagram(SocketOwner):
         mut self, room: MutSpan[UInt8, _]
     ) raises NetworkError -> UnixMessage:
         """Takes one datagram, waiting for it, and gives its length and its
-        sender; the rest is as for `UdpSocket.recv_from`.
+        sender.
 
         Args:
             room: Where to.
+
+        Raises:
+            NetworkError: If the time is over, or the datagram is
+                `DatagramTooLarge` for the room: its rest is lost then, and
+                `room` holds its start.
         """
         var sender = SockAddr()
         var length = self._socket.receive_datagram(room, sender)
@@ -151,8 +156,7 @@ struct UnixDatagram(SocketOwner):
 
     def recv(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
         """Takes one datagram, waiting for it, and gives how many octets it has;
-        0 is an empty datagram, not an end; the rest is as for
-        `UdpSocket.recv_from`."""
+        0 is an empty datagram, not an end; the rest is as for `recv_from`."""
         return self.recv_from(room).length
 
     def _blocking(ref self) -> ref[self] BlockingSocket:
