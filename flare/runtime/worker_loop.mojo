@@ -245,7 +245,6 @@ struct WorkerLoop(Movable):
 
         Args:
             number: The descriptor, which is watched.
-            token: The task's.
             interest: What to watch for from now on.
         """
         if not self._selector:

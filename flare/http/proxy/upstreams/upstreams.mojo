@@ -290,11 +290,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             table.names.add(url, change.now_ms)
 
     def set_weight(self, url: StringSpan, weight: Int) raises:
-        """Changes the share of an upstream.
-
-        Raises:
-            Error: If there is no such upstream, or the weight is none.
-        """
+        """Changes the share of an upstream; the rest is as for
+        `UpstreamGroup.set_weight`."""
         self._table.lock()[].group.set_weight(url, weight)
 
     def drain(self, url: StringSpan) -> Bool:
@@ -314,12 +311,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
 
     def is_drained(self, url: StringSpan) raises -> Bool:
         """Tells whether an upstream may be stopped: it has no request from
-        here, and gets none; so, too, of one of the last 64 that were removed.
-
-        Raises:
-            Error: If there is and was no such upstream; it names those that
-                there are.
-        """
+        here, and gets none; so, too, of one of the last 64 that were removed;
+        the rest is as for `UpstreamGroup.is_drained`."""
         return self._table.lock()[].group.is_drained(url)
 
     def figures(self) -> List[MemberFigures]:
@@ -456,13 +449,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         return self._table.lock()[].group.waiting_count()
 
     def finish(self, member: MemberId, outcome: Outcome, elapsed_us: Int):
-        """Takes note of how an attempt ended.
-
-        Args:
-            member: Of the choice.
-            outcome: How it ended.
-            elapsed_us: How long it took, in microseconds.
-        """
+        """Takes note of how an attempt ended; the rest is as for
+        `UpstreamGroup.finish`."""
         var change = _Change(self._table)
         change[].group.finish(
             member, outcome, change.now_ms, elapsed_us=elapsed_us
@@ -507,12 +495,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         return Repeated(found.decision, table.pick(found.choice))
 
     def count_failed(self, outcome: Outcome, decision: RetryDecision):
-        """Counts a request that has failed.
-
-        Args:
-            outcome: How the last attempt ended.
-            decision: Why there is no other.
-        """
+        """Counts a request that has failed; the rest is as for
+        `UpstreamGroup.count_failed`."""
         self._table.lock()[].group.count_failed(outcome, decision)
 
     def next_check(self) -> Optional[Pick]:
@@ -569,11 +553,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         return table.names.end(url, len(pairs), used_count, change.now_ms)
 
     def end_check(self, member: MemberId, is_good: Bool):
-        """Takes note of a health check.
-
-        Args:
-            member: Which upstream was checked.
-            is_good: True if it answered well, and in time.
-        """
+        """Takes note of a health check; the rest is as for
+        `UpstreamGroup.end_check`."""
         var change = _Change(self._table)
         change[].group.end_check(member, is_good, change.now_ms)
