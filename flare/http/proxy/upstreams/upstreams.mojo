@@ -495,8 +495,12 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         return Repeated(found.decision, table.pick(found.choice))
 
     def count_failed(self, outcome: Outcome, decision: RetryDecision):
-        """Counts a request that has failed; the rest is as for
-        `UpstreamGroup.count_failed`."""
+        """Counts a request that has failed.
+
+        Args:
+            outcome: How the last attempt ended.
+            decision: Why there is no other.
+        """
         self._table.lock()[].group.count_failed(outcome, decision)
 
     def next_check(self) -> Optional[Pick]:
