@@ -168,7 +168,6 @@ struct _JsonMessageReader(Movable):
         start: Int,
         mut seen: List[Bool],
     ) raises ProtobufError:
-        """Reads the value of a member."""
         ref field = table.fields.unsafe_get(index)
         if seen.at(index):
             raise self.refused(

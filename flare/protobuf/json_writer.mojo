@@ -122,7 +122,6 @@ struct _JsonMessageWriter(Movable):
     def fields(
         mut self, message: Place, table: MessageTable
     ) raises ProtobufError:
-        """Writes a member for each field that is there."""
         for index in range(len(table.fields)):
             ref field = table.fields.unsafe_get(index)
             if not self._is_written(index, message, table):
@@ -161,7 +160,6 @@ struct _JsonMessageWriter(Movable):
     def value(
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
-        """Writes the value of a field that has one."""
         ref field = table.fields.unsafe_get(index)
         var place = within(message, field.offset)
         if field.form == Form.MESSAGE:
@@ -176,7 +174,6 @@ struct _JsonMessageWriter(Movable):
     def list(
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
-        """Writes a list."""
         ref field = table.fields.unsafe_get(index)
         var place = within(message, field.offset)
         self.out.begin_array()
@@ -198,7 +195,6 @@ struct _JsonMessageWriter(Movable):
     def map(
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
-        """Writes a map."""
         ref field = table.fields.unsafe_get(index)
         self.out.begin_object()
         _JsonMap(place_of(self), table, index).write_all(
@@ -344,7 +340,6 @@ struct _JsonMap(Movable):
 
 
 def _write_entry(context: Place, key: Place, value: Place) raises ProtobufError:
-    """Writes an entry of a map."""
     ref map = context.unsafe_bitcast[_JsonMap]()[]
     ref writer = map.writer.unsafe_bitcast[_JsonMessageWriter]()[]
     ref row = map.table.fields.unsafe_get(map.index).row

@@ -345,7 +345,6 @@ def _octets_offset[M: Message]() -> Int:
 
 @always_inline
 def within(message: Place, offset: Int) -> Place:
-    """Gives the place of a field."""
     # SAFETY: the offset is one of the struct that is there.
     return (
         message.unsafe_bitcast[UInt8]()

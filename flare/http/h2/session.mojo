@@ -796,7 +796,6 @@ struct Http2Session(Movable):
 def _write_content(
     mut out: Buffer, stream_id: Int, content: Span[UInt8, _], flags: UInt8
 ):
-    """Writes a frame of content."""
     write_frame_header(
         out, FrameHeader(len(content), FrameType.DATA, flags, stream_id)
     )
