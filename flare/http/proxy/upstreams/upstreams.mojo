@@ -449,8 +449,13 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         return self._table.lock()[].group.waiting_count()
 
     def finish(self, member: MemberId, outcome: Outcome, elapsed_us: Int):
-        """Takes note of how an attempt ended; the rest is as for
-        `UpstreamGroup.finish`."""
+        """Takes note of how an attempt ended.
+
+        Args:
+            member: Of the choice.
+            outcome: How it ended.
+            elapsed_us: How long it took, in microseconds.
+        """
         var change = _Change(self._table)
         change[].group.finish(
             member, outcome, change.now_ms, elapsed_us=elapsed_us
@@ -498,7 +503,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """Counts a request that has failed.
 
         Args:
-            outcome: How the last attempt ended.
             decision: Why there is no other.
         """
         self._table.lock()[].group.count_failed(outcome, decision)
