@@ -143,9 +143,6 @@ struct LocalBackplane(Backplane):
     def connect(mut self, *, wants_past: Bool) raises:
         """Does nothing.
 
-        Args:
-            wants_past: Not used.
-
         Raises:
             Error: Never.
         """
@@ -154,28 +151,15 @@ struct LocalBackplane(Backplane):
     def publish(
         mut self, octets: Span[UInt8, _], *, wants_order: Bool
     ) -> Handover:
-        """Sends nothing, and gives that there is nobody else.
-
-        Args:
-            octets: Not used.
-            wants_order: Not used.
-        """
+        """Sends nothing, and gives that there is nobody else."""
         return Handover.GOES_OUT
 
     def receive(mut self, mut out: Buffer) -> Bool:
-        """Receives nothing, and gives False.
-
-        Args:
-            out: Not used.
-        """
+        """Receives nothing, and gives False."""
         return False
 
     def wait(mut self, timeout_ms: Int):
-        """Does not wait.
-
-        Args:
-            timeout_ms: Not used.
-        """
+        """Does not wait."""
         return
 
     def interrupt(self):
@@ -187,9 +171,5 @@ struct LocalBackplane(Backplane):
         return Int.MAX
 
     def add_counts(self, mut counts: BackplaneCounts):
-        """Adds nothing.
-
-        Args:
-            counts: Not used.
-        """
+        """Adds nothing."""
         return

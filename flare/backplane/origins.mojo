@@ -5,7 +5,6 @@ from flare.bytes.checked import *
 from std.collections import Dict
 
 comptime ORIGIN_COUNT_MAX = 4_096
-"""How many processes are remembered."""
 
 
 @fieldwise_init

@@ -118,7 +118,6 @@ struct PresenceTable(BackplaneListener):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def watch(

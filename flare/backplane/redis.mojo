@@ -116,7 +116,6 @@ struct RedisBackplane(Backplane):
         Args:
             config: Where Redis is, and how to log in. Times beyond 2 s for a
                 command and 1 s for a connection are shortened to that.
-            history: About how many messages the stream keeps; 0 for a channel.
 
         Raises:
             Error: If a number is out of range, or the configuration is.
@@ -178,9 +177,6 @@ struct RedisBackplane(Backplane):
         """Starts the thread that sends, and reads what the stream holds. Where
         Redis does not answer, that is left to the thread that waits.
 
-        Args:
-            wants_past: True to begin with the oldest entry of the stream.
-
         Raises:
             Error: If the system has no more threads.
         """
@@ -231,12 +227,7 @@ struct RedisBackplane(Backplane):
         mut self, octets: Span[UInt8, _], *, wants_order: Bool
     ) -> Handover:
         """Puts a message into the queue, which its thread sends, and gives that
-        it comes back, if there is a stream and Redis answers.
-
-        Args:
-            octets: The message.
-            wants_order: True if it is to come back from the stream.
-        """
+        it comes back, if there is a stream and Redis answers."""
         var comes_back = wants_order and self._history > 0
         var handover = self._outbox.lock()[].put(octets, comes_back)
         self._changed.notify_one()
@@ -247,11 +238,7 @@ struct RedisBackplane(Backplane):
         return self._outbox.lock()[].take_arrived(out)
 
     def wait(mut self, timeout_ms: Int):
-        """Reads from Redis; pauses while it is away.
-
-        Args:
-            timeout_ms: Longest wait for a message.
-        """
+        """Reads from Redis; pauses while it is away."""
         if not self._reader:
             self._reader = ArcPointer(_Reader())
         var reader = self._reader.value()

@@ -63,10 +63,8 @@ struct SharedMemoryBackplane(Backplane):
         self._dropped_count = 0
 
     def connect(mut self, *, wants_past: Bool) raises:
-        """Begins to read.
-
-        Args:
-            wants_past: True to begin with the oldest message that is kept.
+        """Begins to read, with the oldest message that is kept if it
+        `wants_past`.
 
         Raises:
             Error: Never.
@@ -80,12 +78,7 @@ struct SharedMemoryBackplane(Backplane):
         mut self, octets: Span[UInt8, _], *, wants_order: Bool
     ) -> Handover:
         """Writes a message into the ring, and gives that it comes back, or that
-        the lock was not to be had.
-
-        Args:
-            octets: The message.
-            wants_order: Not used: they are always in one order.
-        """
+        the lock was not to be had: messages are always in one order."""
         var timeout_ms = _LOCK_TIMEOUT_MS
         if self._busy_until_ms > 0:
             if coarse_monotonic_ms() < self._busy_until_ms:

@@ -274,11 +274,7 @@ struct WorkerControl(ImplicitlyCopyable, PreforkHooks):
         deinit(joined^)
 
     def on_worker_started(mut self, worker: Int) raises:
-        """Begins to carry out orders.
-
-        Raises:
-            Error: As `begin` does.
-        """
+        """Begins to carry out orders, as `begin` does."""
         self.begin()
 
 

@@ -36,8 +36,7 @@ A resolver with three servers and two rounds of 5 s needs as long to give up.
 def resolve(
     host: StringSpan, timeout_ms: Int = RESOLVE_TIMEOUT_MS
 ) raises NetworkError -> List[IpAddr]:
-    """Finds the addresses of a host, IPv4 and IPv6, at least one, in the order
-    in which to try them (RFC 8305 section 4).
+    """Finds the addresses of a host, IPv4 and IPv6.
 
     An address in text form stands for itself, and `localhost` and names below
     it for the own machine (RFC 6761 section 6.3); nobody is asked for these.
@@ -46,6 +45,10 @@ def resolve(
         host: A host name, or an address without brackets.
         timeout_ms: How long it may take; negative (`NO_TIMEOUT_MS`) for as long
             as the system's resolver tries, which then runs on this thread.
+
+    Returns:
+        The addresses in the order in which to try them (RFC 8305 section 4);
+        at least one.
 
     Raises:
         NetworkError: With the kind `DnsError` and the details `NameNotFound`,
@@ -57,11 +60,14 @@ def resolve(
 def resolve_v4(
     host: StringSpan, timeout_ms: Int = RESOLVE_TIMEOUT_MS
 ) raises NetworkError -> List[IpAddr]:
-    """Finds the IPv4 addresses of a host, at least one.
+    """Finds the IPv4 addresses of a host.
 
     Args:
         host: A host name, or an IPv4 address.
         timeout_ms: As for `resolve`.
+
+    Returns:
+        The addresses; at least one.
 
     Raises:
         NetworkError: As `resolve`; an IPv6 address is `NameNotFound`.
@@ -72,11 +78,14 @@ def resolve_v4(
 def resolve_v6(
     host: StringSpan, timeout_ms: Int = RESOLVE_TIMEOUT_MS
 ) raises NetworkError -> List[IpAddr]:
-    """Finds the IPv6 addresses of a host, at least one.
+    """Finds the IPv6 addresses of a host.
 
     Args:
         host: A host name, or an IPv6 address without brackets.
         timeout_ms: As for `resolve`.
+
+    Returns:
+        The addresses; at least one.
 
     Raises:
         NetworkError: As `resolve`; an IPv4 address is `NameNotFound`.

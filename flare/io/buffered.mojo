@@ -164,6 +164,7 @@ struct BufWriter[W: Writable](Writable):
 
     Call `flush` when a message is complete. What was not flushed when the
     writer ends is lost: a write in a destructor could fail with nobody to tell.
+    Each raises `Error` if the stream fails.
 
     Parameters:
         W: The stream's type.
@@ -186,20 +187,13 @@ struct BufWriter[W: Writable](Writable):
 
         Args:
             octets: What to write.
-
-        Raises:
-            Error: If the stream fails.
         """
         self._buffer.append(octets)
         if len(self._buffer) >= WRITE_BUFFER_LEN:
             self.flush()
 
     def write(mut self, octets: Span[UInt8, _]) raises -> Int:
-        """Takes octets, as `write_all` does, and gives how many: all.
-
-        Raises:
-            Error: If the stream fails.
-        """
+        """Takes octets, as `write_all` does, and gives how many: all."""
         self.write_all(octets)
         return len(octets)
 
@@ -212,11 +206,7 @@ struct BufWriter[W: Writable](Writable):
         _drain(self._buffer, self._inner)
 
     def finish(deinit self) raises -> Self.W:
-        """Writes all that is gathered, and gives the stream back.
-
-        Raises:
-            Error: If the stream fails.
-        """
+        """Writes all that is gathered, and gives the stream back."""
         var buffer = self._buffer^
         var inner = self._inner^
         _drain(buffer, inner)

@@ -101,9 +101,6 @@ struct MemoryReader(Readable):
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
         """Reads the next piece, and gives how many octets; 0 at the end.
 
-        Args:
-            room: Where to.
-
         Raises:
             Error: Never.
         """

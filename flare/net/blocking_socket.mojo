@@ -188,11 +188,7 @@ trait SocketOwner(Deinitable, Movable):
 
     def set_write_timeout(mut self, timeout_ms: Int):
         """Chooses how long one write or send may take; that of `write_all` is
-        for all octets together.
-
-        Args:
-            timeout_ms: As for `set_read_timeout`.
-        """
+        for all octets together."""
         self._blocking().write_timeout_ms = timeout_ms
 
     def close(mut self):
@@ -210,7 +206,8 @@ trait SocketOwner(Deinitable, Movable):
 
 
 trait SocketStream(SocketOwner):
-    """A connection over a socket, whatever its family."""
+    """A connection over a socket, whatever its family. Each raises
+    `NetworkError` if the connection fails or the time is over."""
 
     def read(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
         """Reads what is there, waiting for the first octet, and gives how many
@@ -218,9 +215,6 @@ trait SocketStream(SocketOwner):
 
         Args:
             room: Where to; not empty.
-
-        Raises:
-            NetworkError: If the connection fails or the time is over.
         """
         return self._blocking().read(room)
 
@@ -230,9 +224,6 @@ trait SocketStream(SocketOwner):
 
         Args:
             octets: What to write.
-
-        Raises:
-            NetworkError: If the connection fails or the time is over.
         """
         return self._blocking().write(octets)
 

@@ -115,11 +115,7 @@ struct NetworkError(Copyable, Movable, Writable):
         var address: String,
         var reason: String,
     ):
-        """Makes an error that no system call gave.
-
-        Args:
-            operation: What was tried.
-        """
+        """Makes an error that no system call gave."""
         self.kind = kind
         self.detail = kind
         self.operation = operation
@@ -136,6 +132,7 @@ struct NetworkError(Copyable, Movable, Writable):
         Args:
             detail: What went wrong, more finely.
             host: The host name, fit to print.
+            reason: The cause in words.
         """
         var error = Self(materialize[DnsError](), "resolve", host^, reason^)
         error.detail = detail

@@ -70,11 +70,7 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def from_text(text: StringSpan) raises TextError -> Self:
-        """Reads an address for a setting or a parameter, as `parse` does.
-
-        Args:
-            text: As for `parse`.
-        """
+        """Reads an address for a setting or a parameter, as `parse` does."""
         try:
             return Self.parse(text)
         except:
@@ -619,11 +615,7 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def from_text(text: StringSpan) raises TextError -> Self:
-        """Reads a network for a setting or a parameter, as `parse` does.
-
-        Args:
-            text: As for `parse`.
-        """
+        """Reads a network for a setting or a parameter, as `parse` does."""
         try:
             return Self.parse(text)
         except:

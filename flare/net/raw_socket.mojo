@@ -54,7 +54,8 @@ struct Accepted(Movable):
 
 
 struct RawSocket(Movable):
-    """An owned, non-blocking socket; it is closed when its owner goes."""
+    """An owned, non-blocking socket; it is closed when its owner goes. Each
+    raises `NetworkError` if the kernel refuses."""
 
     var _descriptor: Descriptor
 
@@ -72,9 +73,6 @@ struct RawSocket(Movable):
 
         Args:
             is_v6: True for IPv6.
-
-        Raises:
-            NetworkError: If the kernel refuses.
         """
         var family = AF_INET6 if is_v6 else AF_INET
         var socket = open_socket(family, SOCK_STREAM)
@@ -82,11 +80,7 @@ struct RawSocket(Movable):
 
     @staticmethod
     def udp(is_v6: Bool = False) raises NetworkError -> Self:
-        """Gives a UDP socket.
-
-        Raises:
-            NetworkError: If the kernel refuses.
-        """
+        """Gives a UDP socket."""
         var family = AF_INET6 if is_v6 else AF_INET
         var socket = open_socket(family, SOCK_DGRAM)
         return Self(owned=socket.release())
@@ -147,26 +141,15 @@ struct RawSocket(Movable):
         Args:
             option: The option.
             value: Its value; 1 and 0 for switches.
-
-        Raises:
-            NetworkError: If the kernel refuses.
         """
         set_option(self._descriptor.fd(), option, value)
 
     def option(self, option: SocketOption) raises NetworkError -> Int:
-        """Reads a socket option.
-
-        Raises:
-            NetworkError: If the kernel refuses.
-        """
+        """Reads a socket option."""
         return get_option(self._descriptor.fd(), option)
 
     def reset_on_close(mut self) raises NetworkError:
-        """Makes close send a reset instead of an orderly end.
-
-        Raises:
-            NetworkError: If the kernel refuses.
-        """
+        """Makes close send a reset instead of an orderly end."""
         set_reset_on_close(self._descriptor.fd())
 
     def bind(mut self, address: SocketAddr) raises NetworkError:
@@ -264,7 +247,8 @@ struct RawSocket(Movable):
         return undelivered_len(self._descriptor.fd())
 
     def send_ahead(mut self, octets: Span[UInt8, _]) -> Int:
-        """Writes octets that a part of a file follows at once, as `send` does."""
+        """Writes octets that a part of a file follows at once, and gives what
+        `send` does."""
         return send[more_follows=True](self._descriptor.fd(), octets)
 
     def send_file(mut self, file: Int32, offset: Int, length: Int) -> Int:
@@ -300,11 +284,7 @@ struct RawSocket(Movable):
 
     def local_addr(self) raises NetworkError -> SocketAddr:
         """Reads the address of the own side, with the port that the kernel
-        chose.
-
-        Raises:
-            NetworkError: If the kernel refuses.
-        """
+        chose."""
         return from_kernel(local_address(self._descriptor.fd()))
 
     def peer_addr(self) raises NetworkError -> SocketAddr:

@@ -69,20 +69,12 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def localhost(port: UInt16) -> Self:
-        """Names a port of this machine that other machines cannot reach.
-
-        Args:
-            port: The port; 0 lets the kernel choose one.
-        """
+        """Names a port of this machine that other machines cannot reach."""
         return Self(IpAddr.v4(127, 0, 0, 1), port)
 
     @staticmethod
     def any(port: UInt16) -> Self:
-        """Names a port on all IPv4 addresses of this machine.
-
-        Args:
-            port: The port; 0 lets the kernel choose one.
-        """
+        """Names a port on all IPv4 addresses of this machine."""
         return Self(IpAddr.v4(0, 0, 0, 0), port)
 
     @staticmethod

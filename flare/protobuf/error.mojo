@@ -93,7 +93,9 @@ struct ProtobufError(Copyable, Movable, Writable):
         """Gives an error about octets, whose field is not known yet.
 
         Args:
+            kind: What went wrong.
             offset: The place, counted from the start of the whole message.
+            expected: What would have been right.
         """
         return Self(kind, offset, String(expected), found^)
 

@@ -201,7 +201,6 @@ struct JsonCursor(Movable):
             self.at += 1
 
     def bool(mut self) raises ProtobufError -> Bool:
-        """Reads a boolean."""
         var octet = self.peek()
         if octet == 0x74:
             self.literal("true")

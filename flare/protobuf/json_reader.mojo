@@ -81,6 +81,9 @@ def decode_json[
         settings: What may be chosen.
         limits: Length and depth allowed.
 
+    Returns:
+        The message.
+
     Raises:
         ProtobufError: If the text is no JSON or does not fit the message, has
             two members for one field or one oneof, or a required field is
@@ -165,7 +168,6 @@ struct _JsonMessageReader(Movable):
         start: Int,
         mut seen: List[Bool],
     ) raises ProtobufError:
-        """Reads the value of a member."""
         ref field = table.fields.unsafe_get(index)
         if seen.at(index):
             raise self.refused(

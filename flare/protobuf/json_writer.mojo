@@ -45,7 +45,7 @@ def encode_json[
 ](
     message: M, settings: ProtobufJson = ProtobufJson()
 ) raises ProtobufError -> String:
-    """Gives a message as compact JSON.
+    """Writes a message as JSON.
 
     Source: https://protobuf.dev/programming-guides/json/. Integers of 64 bits
     are texts, octets are base64, enumerations are names, or numbers if they
@@ -57,6 +57,9 @@ def encode_json[
     Args:
         message: What to write.
         settings: What may be chosen.
+
+    Returns:
+        The text, compact.
 
     Raises:
         ProtobufError: If a value has no form in JSON, such as a time after the
@@ -119,7 +122,6 @@ struct _JsonMessageWriter(Movable):
     def fields(
         mut self, message: Place, table: MessageTable
     ) raises ProtobufError:
-        """Writes a member for each field that is there."""
         for index in range(len(table.fields)):
             ref field = table.fields.unsafe_get(index)
             if not self._is_written(index, message, table):
@@ -158,7 +160,6 @@ struct _JsonMessageWriter(Movable):
     def value(
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
-        """Writes the value of a field that has one."""
         ref field = table.fields.unsafe_get(index)
         var place = within(message, field.offset)
         if field.form == Form.MESSAGE:
@@ -173,7 +174,6 @@ struct _JsonMessageWriter(Movable):
     def list(
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
-        """Writes a list."""
         ref field = table.fields.unsafe_get(index)
         var place = within(message, field.offset)
         self.out.begin_array()
@@ -195,7 +195,6 @@ struct _JsonMessageWriter(Movable):
     def map(
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
-        """Writes a map."""
         ref field = table.fields.unsafe_get(index)
         self.out.begin_object()
         _JsonMap(place_of(self), table, index).write_all(
@@ -341,7 +340,6 @@ struct _JsonMap(Movable):
 
 
 def _write_entry(context: Place, key: Place, value: Place) raises ProtobufError:
-    """Writes an entry of a map."""
     ref map = context.unsafe_bitcast[_JsonMap]()[]
     ref writer = map.writer.unsafe_bitcast[_JsonMessageWriter]()[]
     ref row = map.table.fields.unsafe_get(map.index).row

@@ -71,7 +71,6 @@ struct FieldRow(ImplicitlyCopyable, Movable):
 
         Args:
             json: The name in JSON; `name` if empty.
-            key: Of a map the type of its keys.
             required: Whether a message without it is refused.
             expanded: Whether a list of numbers is written one by one.
         """
@@ -346,7 +345,6 @@ def _octets_offset[M: Message]() -> Int:
 
 @always_inline
 def within(message: Place, offset: Int) -> Place:
-    """Gives the place of a field."""
     # SAFETY: the offset is one of the struct that is there.
     return (
         message.unsafe_bitcast[UInt8]()

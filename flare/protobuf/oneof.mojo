@@ -13,10 +13,8 @@ from flare.protobuf.reader import clear_value, has_value
 
 
 def which_oneof[M: Message](message: M, oneof: Int) -> Int:
-    """Tells which field of a oneof is set, by its number, or 0 if none is;
-    generated structs have a method for each. Of several, which a program alone
-    can have set, it is the one with the highest number, which a reader would
-    take.
+    """Tells which field of a oneof is set; generated structs have a method for
+    each.
 
     Parameters:
         M: The message's type.
@@ -24,6 +22,10 @@ def which_oneof[M: Message](message: M, oneof: Int) -> Int:
     Args:
         message: The message.
         oneof: Which oneof, counted from 1.
+
+    Returns:
+        The field's number; 0 if none is set. Of several, which a program alone
+        can have set, that with the highest number, which a reader would take.
     """
     return _which(place_of(message), table_of[M](), oneof)
 

@@ -67,6 +67,9 @@ def decode[
         octets: The whole message.
         limits: Length and depth allowed.
 
+    Returns:
+        The message.
+
     Raises:
         ProtobufError: If the octets are no such message, or a required field is
             missing; it says which field, and where.

@@ -36,7 +36,7 @@ from std.memory import unsafe_memmove
 
 
 def encode[M: Message](message: M) raises ProtobufError -> List[UInt8]:
-    """Gives a message as octets.
+    """Writes a message.
 
     Source: https://protobuf.dev/programming-guides/encoding/. Fields come in
     the order of their numbers, lists of numbers packed unless their row says
@@ -48,6 +48,9 @@ def encode[M: Message](message: M) raises ProtobufError -> List[UInt8]:
 
     Args:
         message: What to write.
+
+    Returns:
+        The octets.
 
     Raises:
         ProtobufError: If a required field is missing, a string is not UTF-8,
@@ -113,7 +116,6 @@ struct Writing(TrivialRegisterPassable):
 def write_message(
     mut out: Buffer, message: Place, table: MessageTable, writing: Writing
 ) raises ProtobufError:
-    """Writes all fields of a message."""
     if writing.depth_left == 0:
         raise _refused(
             ProtobufErrorKind.TOO_DEEP, table, -1, "no deeper messages than 100"
@@ -149,7 +151,6 @@ def _put_tag(mut out: Buffer, field: Field):
 
 @always_inline
 def put_varint(mut out: Buffer, value: UInt64):
-    """Writes a varint."""
     var rest = value
     while rest >= 0x80:
         out.append_octet(UInt8(rest & 0x7F | 0x80))
@@ -174,7 +175,6 @@ def is_default(field: Field, place: Place) -> Bool:
 def _write_plain(
     mut out: Buffer, place: Place, table: MessageTable, index: Int
 ) raises ProtobufError:
-    """Writes a value that is at a place."""
     ref field = table.fields.unsafe_get(index)
     if field.form == Form.TEXT:
         ref text = place.unsafe_bitcast[String]()[]

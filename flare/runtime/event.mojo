@@ -69,15 +69,7 @@ struct Event(ImplicitlyCopyable):
         is_closed: Bool,
         has_failed: Bool = False,
     ):
-        """Makes an event.
-
-        Args:
-            is_readable: Whether a read will not wait.
-            is_writable: Whether a write will not wait.
-            is_closed: Whether the peer has ended its direction, or there is an
-                error.
-            has_failed: Whether there is an error.
-        """
+        """Makes an event."""
         self.token = token
         self.is_readable = is_readable
         self.is_writable = is_writable
@@ -97,33 +89,21 @@ struct Event(ImplicitlyCopyable):
     @staticmethod
     @always_inline
     def writable(token: UInt64) -> Self:
-        """Gives the event of what can be written, and nothing else.
-
-        Args:
-            token: What the event is known by.
-        """
+        """Gives the event of what can be written, and nothing else."""
         return Self(token, False, True, False)
 
     @staticmethod
     @always_inline
     def nothing(token: UInt64) -> Self:
         """Gives the event of who is to go on though nothing is known to be
-        ready: neither readable nor writable.
-
-        Args:
-            token: What the event is known by.
-        """
+        ready: neither readable nor writable."""
         return Self(token, False, False, False)
 
     @staticmethod
     @always_inline
     def everything(token: UInt64) -> Self:
         """Gives the event of who is to look for itself what is ready: readable
-        and writable, and perhaps closed; not failed.
-
-        Args:
-            token: What the event is known by.
-        """
+        and writable, and perhaps closed; not failed."""
         return Self(token, True, True, True)
 
 

@@ -77,15 +77,12 @@ struct Reactor(Movable):
     def modify(
         mut self, number: Int32, token: UInt64, interest: Interest
     ) raises OsError:
-        """Changes what a descriptor is watched for.
+        """Changes what a descriptor is watched for; the rest is as for
+        `register`.
 
         Args:
-            number: The descriptor.
             token: Handed back with its events from now on; not
                 `RESERVED_TOKEN`.
-
-        Raises:
-            OsError: If the token is reserved or the kernel refuses.
         """
         if token == RESERVED_TOKEN:
             raise OsError("modify", EINVAL)
@@ -93,9 +90,6 @@ struct Reactor(Movable):
 
     def deregister(mut self, number: Int32) raises OsError:
         """Stops watching a descriptor; do so before it is closed.
-
-        Args:
-            number: The descriptor.
 
         Raises:
             OsError: If it is not watched.

@@ -131,11 +131,7 @@ struct TimerWheel(Movable, Sized):
 
     def next_expired(mut self, now_ms: Int) -> Optional[UInt64]:
         """Takes the token of one timer whose deadline has passed, earliest
-        first; None if no more have expired.
-
-        Args:
-            now_ms: The time now.
-        """
+        first; None if no more have expired."""
         while True:
             var current = self._now_ms & (_SLOT_COUNT - 1)
             var head = self._slots.at(current)
@@ -167,11 +163,7 @@ struct TimerWheel(Movable, Sized):
 
     def next_of_round(mut self, now_ms: Int) -> Optional[UInt64]:
         """Takes the token of one timer whose deadline has passed, earliest
-        first, as long as the round allows more; None if it is over.
-
-        Args:
-            now_ms: The time now.
-        """
+        first, as long as the round allows more; None if it is over."""
         if self._round_left <= 0:
             return None
         self._round_left -= 1

@@ -14,11 +14,15 @@ comptime _VERSION_1 = "/sys/fs/cgroup/cpu"
 
 
 def default_worker_count() -> Int:
-    """Counts the CPUs that this process may use: 1 to `WORKER_COUNT_MAX`.
+    """Counts the CPUs that this process may use.
 
     It is the number of CPUs in the affinity mask (`taskset`, cpusets), or the
     CPU quota of the control group (containers) if that is less. A quota of
-    one and a half CPUs counts as two."""
+    one and a half CPUs counts as two.
+
+    Returns:
+        1 to `WORKER_COUNT_MAX`.
+    """
     var count: Int
     try:
         count = len(usable_cpus())
@@ -79,7 +83,6 @@ struct CpuQuota(Equatable, ImplicitlyCopyable):
     """Length of a period in microseconds; more than 0."""
 
     comptime UNBOUNDED = CpuQuota(-1, 100_000)
-    """No bound at all."""
 
     def cpu_count(self) -> Int:
         """Tells how many CPUs can be kept busy: the quota, rounded up, at least

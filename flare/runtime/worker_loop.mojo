@@ -240,15 +240,12 @@ struct WorkerLoop(Movable):
     def rewatch(
         mut self, number: Int32, token: UInt64, interest: Interest
     ) raises OsError:
-        """Watches a descriptor for something else than before.
+        """Watches a descriptor for something else than before; the rest is as
+        for `watch`.
 
         Args:
             number: The descriptor, which is watched.
-            token: The task's.
             interest: What to watch for from now on.
-
-        Raises:
-            OsError: If the kernel refuses, or the worker has ended.
         """
         if not self._selector:
             raise OsError("watch", EBADF)

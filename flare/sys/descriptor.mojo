@@ -171,7 +171,6 @@ struct Pipe(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def reading_fd(self) -> Int32:

@@ -23,7 +23,6 @@ comptime EPOLLET: UInt32 = 0x80000000
 
 comptime EPOLL_ADD = 1
 comptime EPOLL_DELETE = 2
-"""Stops watching a descriptor."""
 comptime EPOLL_MODIFY = 3
 
 comptime _EPOLL_CLOEXEC = 0o2000000

@@ -84,7 +84,6 @@ struct PathKind(Equatable, TrivialRegisterPassable, Writable):
     comptime LINK = PathKind(3)
     """A symbolic link."""
     comptime PIPE = PathKind(4)
-    """A named pipe."""
     comptime SOCKET = PathKind(5)
     comptime DEVICE = PathKind(6)
 

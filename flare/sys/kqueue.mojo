@@ -13,7 +13,6 @@ comptime EVFILT_WRITE: Int16 = -2
 comptime EV_ADD: UInt16 = 0x1
 """Starts watching, or changes what is watched."""
 comptime EV_DELETE: UInt16 = 0x2
-"""Stops watching."""
 comptime EV_CLEAR: UInt16 = 0x20
 """Report changes only (edge-triggered)."""
 comptime EV_RECEIPT: UInt16 = 0x40

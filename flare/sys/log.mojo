@@ -87,7 +87,6 @@ struct LibraryLine(Movable):
     var is_error: Bool
     """True for what went wrong; False for a warning."""
     var names: List[StaticString]
-    """Names of its fields."""
     var values: List[String]
 
     def __init__(out self, message: StringSpan, *, is_error: Bool = False):

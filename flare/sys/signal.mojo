@@ -471,5 +471,9 @@ def _kill(process_id: Int, signal: Int) -> Int32:
 
 
 def process_id() -> Int:
-    """Reads the number of this process."""
+    """Reads the number of this process.
+
+    Returns:
+        The process id.
+    """
     return Int(external_call["getpid", Int32]())

@@ -239,7 +239,6 @@ struct RaceStep(Equatable, TrivialRegisterPassable, Writable):
     comptime WON = RaceStep(RaceStep._WON)
     """There is a connection: close all others."""
     comptime ALL_FAILED = RaceStep(RaceStep._ALL_FAILED)
-    """No address is left."""
     comptime TOO_LATE = RaceStep(RaceStep._TOO_LATE)
     """The deadline is over: close all."""
 

@@ -20,7 +20,8 @@ struct TcpStream(Readable, SocketStream, Writable):
     """A connection; it is closed when its owner goes.
 
     Each call has a deadline: 30 s for a read or a write unless the timeouts
-    are set otherwise. `TCP_NODELAY` is on, so small writes leave at once.
+    are set otherwise. `TCP_NODELAY` is on, so small writes leave at once. Each
+    raises `NetworkError` if the connection is closed.
 
     Errors name the peer and have these kinds, among others:
     `ConnectionRefused`, `ConnectionReset`, `ConnectionTimeout` (connecting),
@@ -90,7 +91,7 @@ struct TcpStream(Readable, SocketStream, Writable):
     def connect(
         address: SocketAddr, timeout_ms: Int = CONNECT_TIMEOUT_MS
     ) raises NetworkError -> Self:
-        """Connects to an address.
+        """Connects to an address, and gives the connection.
 
         Args:
             address: The other side.
@@ -139,18 +140,11 @@ struct TcpStream(Readable, SocketStream, Writable):
 
         Args:
             is_on: Which.
-
-        Raises:
-            NetworkError: If the connection is closed.
         """
         self._socket.raw.set_option(SocketOption.NO_DELAY, 1 if is_on else 0)
 
     def nodelay(self) raises NetworkError -> Bool:
-        """Tells whether small writes are sent at once.
-
-        Raises:
-            NetworkError: If the connection is closed.
-        """
+        """Tells whether small writes are sent at once."""
         return self._socket.raw.option(SocketOption.NO_DELAY) != 0
 
     def set_keepalive(mut self, keepalive: KeepAlive) raises NetworkError:
@@ -165,11 +159,7 @@ struct TcpStream(Readable, SocketStream, Writable):
         set_keepalive(self._socket.raw, keepalive)
 
     def keepalive(self) raises NetworkError -> Bool:
-        """Tells whether a silent peer is probed.
-
-        Raises:
-            NetworkError: If the connection is closed.
-        """
+        """Tells whether a silent peer is probed."""
         return self._socket.raw.option(SocketOption.KEEP_ALIVE) != 0
 
     def peer_addr(self) -> SocketAddr:
@@ -177,11 +167,7 @@ struct TcpStream(Readable, SocketStream, Writable):
         return self._peer
 
     def local_addr(self) raises NetworkError -> SocketAddr:
-        """Reads the address of the own side.
-
-        Raises:
-            NetworkError: If the connection is closed.
-        """
+        """Reads the address of the own side."""
         return self._socket.raw.local_addr()
 
     def take_socket(deinit self) -> RawSocket:

@@ -59,11 +59,6 @@ struct TlsConfig(Copyable, Equatable, Movable):
             ca_pem: The same as text; wins over `ca_file`.
             ca_dir: The same as a folder; may go with one of the other two.
             crl_file: Revocation lists in PEM form.
-            identity: The client's own certificate.
-            alpn: Application protocols to offer, best first.
-            minimum_version: The oldest version that is spoken.
-            insecure_skip_verification: True to accept any certificate.
-            key_log: Where the secrets of the sessions are written.
         """
         self.authorities = PemSource(file=ca_file)
         if ca_pem.byte_length() > 0:
@@ -154,16 +149,10 @@ struct TlsServerConfig(Copyable, Movable):
 
         Args:
             identity: The first certificate.
-            alpn: Application protocols, best first.
-            client_verification: Whether clients must show a certificate.
             client_ca_file: The authorities of the clients' certificates, a
                 file in PEM form.
             client_ca_pem: The same as text; wins over `client_ca_file`.
             client_crl_file: Revocation lists in PEM form.
-            session_tickets: True to let clients resume.
-            handshake_timeout_ms: How long a handshake may take.
-            minimum_version: The oldest version that is spoken.
-            key_log: Where the secrets of the sessions are written.
         """
         self.identities = [identity^]
         self.alpn = alpn^
@@ -184,13 +173,8 @@ struct TlsServerConfig(Copyable, Movable):
         *,
         var alpn: List[String] = [],
     ):
-        """Makes a configuration with one certificate; set what else differs.
-
-        Args:
-            certificate_file: The chain in PEM form.
-            key_file: Its key in PEM form.
-            alpn: Application protocols, best first.
-        """
+        """Makes a configuration with one certificate; set what else differs;
+        the rest is as for `TlsIdentity.__init__`."""
         self = Self(TlsIdentity(certificate_file, key_file), alpn=alpn^)
 
     @no_inline
@@ -331,11 +315,7 @@ struct KeyLog(Copyable, Defaultable, Equatable, Movable):
 
     @implicit
     def __init__(out self, path: StringLiteral):
-        """Names the file.
-
-        Args:
-            path: Its path.
-        """
+        """Names the file."""
         self = Self(String(path))
 
     def __eq__(self, other: Self) -> Bool:

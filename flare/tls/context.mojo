@@ -183,15 +183,8 @@ struct TlsServerContext(Copyable, Movable):
     var _explainer: SessionExplainer
 
     def __init__(out self, var config: TlsServerConfig) raises TlsError:
-        """Reads what a configuration names.
-
-        Args:
-            config: The configuration.
-
-        Raises:
-            TlsError: If OpenSSL is missing (`LibraryMissing`), or a file or
-                value does not work (`BadTlsConfig`).
-        """
+        """Reads what a configuration names; the rest is as for
+        `TlsClientContext.__init__`."""
         self._current = ArcPointer(_Current(_choices(config)))
         self._explainer = session_error
         self.config = config^

@@ -25,11 +25,7 @@ struct TlsErrorKind(Equatable, ImplicitlyCopyable, Writable):
     """What to do about it; empty if that hangs on the case."""
 
     def __init__(out self, name: StaticString, advice: StaticString = ""):
-        """Makes a kind.
-
-        Args:
-            advice: What to do about it.
-        """
+        """Makes a kind."""
         self.name = name
         self.advice = advice
 
@@ -190,11 +186,7 @@ struct TlsError(Copyable, Movable, Writable):
     def __init__(
         out self, kind: TlsErrorKind, var peer: String, var found: String
     ):
-        """Makes an error.
-
-        Args:
-            peer: With whom; empty before there is a peer.
-        """
+        """Makes an error."""
         self.kind = kind
         self.peer = peer^
         self.found = found^

@@ -157,7 +157,6 @@ struct TlsChannel(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def shake_hands(mut self) -> TlsStep:

@@ -49,7 +49,6 @@ struct SessionPhase(Equatable, TrivialRegisterPassable):
     comptime NEW = SessionPhase(0)
     """Nothing has come yet."""
     comptime HANDSHAKE = SessionPhase(1)
-    """The handshake goes on."""
     comptime OPEN = SessionPhase(2)
     """The handshake is complete; records may come."""
     comptime PEER_DONE = SessionPhase(3)

@@ -275,12 +275,11 @@ struct TlsStream(Readable, Writable):
         context: TlsClientContext,
         timeout_ms: Int = CONNECT_TIMEOUT_MS,
     ) raises TlsError -> Self:
-        """Connects to a server, going on from an earlier session if it can.
+        """Connects to a server, going on from an earlier session if it can, and
+        gives the connection.
 
         Args:
-            host: A host name, or an address without brackets.
             context: What to trust, show and offer; it keeps the tickets.
-            timeout_ms: How long all of it may take together.
         """
         var deadline = Deadline(timeout_ms)
         # A bad host is refused before a resolver sees it.
@@ -308,8 +307,6 @@ struct TlsStream(Readable, Writable):
 
         Args:
             tcp: The connection, such as one through a proxy.
-            host: The server's name or address, for its certificate.
-            context: What to trust, show and offer.
             timeout_ms: How long the handshake may take.
 
         Raises:
@@ -364,11 +361,8 @@ struct TlsStream(Readable, Writable):
 
     def read_now(mut self, room: MutSpan[UInt8, _]) raises TlsError -> Int:
         """Reads what is there, without waiting, and gives how many octets; 0
-        when the peer has said that nothing follows, and -1 if nothing is there.
-
-        Raises:
-            TlsError: As for `read`.
-        """
+        when the peer has said that nothing follows, and -1 if nothing is there;
+        the rest is as for `read`."""
         var deadline = Deadline(self._read_timeout_ms)
         while True:
             var step = self._transport.read(room)

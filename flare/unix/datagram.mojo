@@ -156,11 +156,7 @@ struct UnixDatagram(SocketOwner):
 
     def recv(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
         """Takes one datagram, waiting for it, and gives how many octets it has;
-        0 is an empty datagram, not an end.
-
-        Raises:
-            NetworkError: As `recv_from`.
-        """
+        0 is an empty datagram, not an end; the rest is as for `recv_from`."""
         return self.recv_from(room).length
 
     def _blocking(ref self) -> ref[self] BlockingSocket:

@@ -88,11 +88,8 @@ struct UnixStream(Readable, SocketStream, Writable):
         return UnixAddr.from_kernel(peer_address(self._socket.raw.fd()))
 
     def local_addr(self) raises NetworkError -> UnixAddr:
-        """Reads the address of the own side; a client has none.
-
-        Raises:
-            NetworkError: If the connection is closed.
-        """
+        """Reads the address of the own side; a client has none; the rest is as
+        for `peer_addr`."""
         return UnixAddr.from_kernel(local_address(self._socket.raw.fd()))
 
     def take_socket(deinit self) -> RawSocket:
@@ -150,15 +147,12 @@ struct UnixListener(Movable):
     def __init__(
         out self, address: UnixAddr, replace_stale: Bool, backlog: Int
     ) raises NetworkError:
-        """Listens at an address, as `bind` says.
+        """Listens at an address; the rest is as for `bind`.
 
         Args:
             address: The address.
             replace_stale: True to take over the path of a program that died.
             backlog: Most connections that wait to be accepted.
-
-        Raises:
-            NetworkError: If the address cannot be had.
         """
         var bound = listen_unix(address, replace_stale, backlog)
         self._file = bound.take_file()
@@ -169,17 +163,8 @@ struct UnixListener(Movable):
         mut self, timeout_ms: Int = NO_TIMEOUT_MS
     ) raises NetworkError -> UnixStream:
         """Takes the next connection, waiting for it; its errors name this
-        listener's address, because most clients have none.
-
-        Args:
-            timeout_ms: How long to wait; for ever by default, since no client
-                has to come.
-
-        Raises:
-            NetworkError: If the time is over (`Timeout`), the process has no
-                more descriptors (`TooManyOpenFiles`; the connection waits on),
-                or the listener is closed.
-        """
+        listener's address, because most clients have none; the rest is as for
+        `TcpListener.accept`."""
         var accepted = self._socket.accept(timeout_ms)
         return UnixStream(accepted^.take_socket(), self._address)
 

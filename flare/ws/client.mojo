@@ -129,20 +129,13 @@ struct WsClient(Movable):
         return self._link[].close_reason
 
     def set_read_timeout(mut self, timeout_ms: Int):
-        """Chooses how long one `recv` or `recv_message` may take.
-
-        Args:
-            timeout_ms: Milliseconds; negative (`NO_TIMEOUT_MS`) waits as long
-                as it takes.
-        """
+        """Chooses how long one `recv` or `recv_message` may take; the rest is
+        as for `TlsStream.set_read_timeout`."""
         self._link[].config.read_timeout_ms = timeout_ms
 
     def set_write_timeout(mut self, timeout_ms: Int):
-        """Chooses how long sending one message may take.
-
-        Args:
-            timeout_ms: As for `set_read_timeout`.
-        """
+        """Chooses how long sending one message may take; the rest is as for
+        `TlsStream.set_read_timeout`."""
         self._link[].config.write_timeout_ms = timeout_ms
 
     def sender(self) raises WsError -> WsClientSender:
@@ -169,13 +162,10 @@ struct WsClient(Movable):
         self._send(Opcode.TEXT, text.as_bytes())
 
     def send_binary(mut self, octets: Span[UInt8, _]) raises WsError:
-        """Sends a message of octets.
+        """Sends a message of octets; the rest is as for `send_text`.
 
         Args:
             octets: The message.
-
-        Raises:
-            WsError: As `send_text`.
         """
         self._send(Opcode.BINARY, octets)
 

@@ -219,27 +219,16 @@ struct WsClientSender(Copyable, Movable):
     def send_binary(
         self, octets: Span[UInt8, _], *, timeout_ms: Int = 0
     ) raises WsError:
-        """Sends a message of octets.
+        """Sends a message of octets; the rest is as for `send_text`.
 
         Args:
             octets: The message.
-            timeout_ms: As for `send_text`.
-
-        Raises:
-            WsError: As `send_text`.
         """
         self._queue.put(QueuedMessage(Opcode.BINARY, octets), timeout_ms)
 
     def ping(self, payload: StringSpan = "") raises WsError:
         """Asks the server for a pong, which the owner's `recv` gives as a
-        frame.
-
-        Args:
-            payload: What the pong repeats, at most 125 bytes.
-
-        Raises:
-            WsError: As `send_text`; `WsMisused` if the payload is too long.
-        """
+        frame; the rest is as for `WsClient.ping`."""
         if payload.byte_length() > CONTROL_PAYLOAD_LEN_MAX:
             raise self._queue.misused(WsMisuse.CONTROL_LEN)
         self._queue.put(QueuedMessage(Opcode.PING, payload.as_bytes()), 0)

@@ -57,11 +57,7 @@ struct WsError(Copyable, Movable, Writable):
     there is a Content-Encoding."""
 
     def __init__(out self, kind: NetworkErrorKind, var reason: String):
-        """Makes an error.
-
-        Args:
-            kind: What went wrong.
-        """
+        """Makes an error."""
         self.kind = kind
         self.reason = reason^
         self.url = String()
@@ -88,11 +84,7 @@ struct WsError(Copyable, Movable, Writable):
 
     @implicit
     def __init__(out self, error: WsMisuse):
-        """Takes over what cannot be sent.
-
-        Args:
-            error: What was asked for.
-        """
+        """Takes over what cannot be sent."""
         var kind = materialize[WsMisused]()
         if error == WsMisuse.CLOSED:
             kind = materialize[WsClosed]()
@@ -100,11 +92,7 @@ struct WsError(Copyable, Movable, Writable):
 
     @implicit
     def __init__(out self, error: WsHandshakeError):
-        """Takes over a handshake that failed.
-
-        Args:
-            error: Which rule was broken.
-        """
+        """Takes over a handshake that failed."""
         self = Self(materialize[WsBadHandshake](), String(error))
         if (
             error.rule == HandshakeRule.STATUS
@@ -114,11 +102,7 @@ struct WsError(Copyable, Movable, Writable):
 
     @implicit
     def __init__(out self, error: WsProtocolError):
-        """Takes over a frame that breaks a rule.
-
-        Args:
-            error: Which rule was broken.
-        """
+        """Takes over a frame that breaks a rule."""
         self = Self(materialize[WsProtocolBroken](), String(error))
         self.close_code = error.close_code()
 

@@ -18,7 +18,6 @@ struct WsMessage(Copyable, Movable, Sized):
 
         Args:
             payload: The octets; of text, UTF-8.
-            is_text: True for text.
         """
         self.is_text = is_text
         self._payload = payload^
@@ -65,13 +64,7 @@ struct WsFrame(Copyable, Movable):
     def __init__(
         out self, opcode: Opcode, is_final: Bool, var payload: List[UInt8]
     ):
-        """Makes a frame.
-
-        Args:
-            opcode: What it is for.
-            is_final: True for the last frame of a message.
-            payload: The payload.
-        """
+        """Makes a frame."""
         self.opcode = opcode
         self.is_final = is_final
         self.payload = payload^

@@ -52,7 +52,6 @@ struct Opened(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def take_wire(deinit self) -> Wire:

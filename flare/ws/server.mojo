@@ -26,7 +26,6 @@ struct WsServer(Movable):
         """Makes a server of an HTTP server, which may speak TLS.
 
         Args:
-            http: The server underneath.
             config: What connections are allowed.
         """
         self.http = http^

@@ -44,7 +44,6 @@ struct Wire(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def receive(

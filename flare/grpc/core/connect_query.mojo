@@ -48,7 +48,6 @@ struct ConnectQuery(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def _take(mut self, name: List[UInt8], var value: List[UInt8]):

@@ -222,12 +222,7 @@ struct MessageReader(Movable):
         *,
         end_flag: UInt8 = 0,
     ):
-        """Makes a reader at the start of a stream; allocates little.
-
-        Args:
-            length_max: Longest message that is read, in bytes.
-            end_flag: The flag of the frame that ends the stream; 0 for none.
-        """
+        """Makes a reader at the start of a stream; allocates little."""
         self._padding = {}
         self.coding = coding
         self.length_max = length_max

@@ -26,9 +26,6 @@ def begin_message(mut out: Buffer) -> Int:
         var start = begin_message(out)
         encode_into(message, out)
         end_message(out, start, MessageCoding.IDENTITY)
-
-    Args:
-        out: Where the message is written.
     """
     var start = len(out)
     out.append_literal["\0\0\0\0\0"]()

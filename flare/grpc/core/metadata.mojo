@@ -211,7 +211,6 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
         before each name, as Connect does with trailing metadata.
 
         Args:
-            fields: The fields of a head.
             prefix: What stands before the names, in lower case; fields without
                 it are left.
         """

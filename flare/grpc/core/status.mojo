@@ -194,8 +194,6 @@ struct GrpcStatus(Copyable, Movable, Writable):
 
         Args:
             code: `OK` unless it failed.
-            message: What it is in words.
-            note: What is for the own log.
         """
         self.code = code
         self.message = message^
@@ -215,21 +213,13 @@ struct GrpcStatus(Copyable, Movable, Writable):
     @implicit
     @no_inline
     def __init__(out self, error: MetadataError):
-        """Makes a status of metadata that a method cannot send.
-
-        Args:
-            error: What is wrong with them, which is not sent.
-        """
+        """Makes a status of metadata that a method cannot send."""
         self = Self(GrpcCode.INTERNAL, note=String(error))
 
     @implicit
     @no_inline
     def __init__(out self, error: ProtobufError):
-        """Makes a status of a message that a method cannot read or write.
-
-        Args:
-            error: What is wrong with it, which is not sent.
-        """
+        """Makes a status of a message that a method cannot read or write."""
         self = Self(GrpcCode.INTERNAL, note=String(error))
 
     @no_inline

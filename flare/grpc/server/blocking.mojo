@@ -315,9 +315,6 @@ struct Blocking[C: BlockingCall](GrpcStream):
     def on_end(mut self, mut replies: Replies[Self.C.Reply]) raises GrpcStatus:
         """Tells that there are no more requests.
 
-        Args:
-            replies: Where replies go.
-
         Raises:
             GrpcStatus: What ends the call: no thread can be had, or the code
                 has failed.
@@ -327,15 +324,8 @@ struct Blocking[C: BlockingCall](GrpcStream):
         self._changed.notify_one()
 
     def on_room(mut self, mut replies: Replies[Self.C.Reply]) raises GrpcStatus:
-        """Sends what was written, and the status after it.
-
-        Args:
-            replies: Where replies go.
-
-        Raises:
-            GrpcStatus: What ends the call: no thread can be had, or the code
-                has failed.
-        """
+        """Sends what was written, and the status after it; the rest is as for
+        `on_end`."""
         self._begin(replies)
         var written = List[Self.C.Reply]()
         var talk = self._talk.lock()

@@ -81,8 +81,6 @@ struct GrpcCall(Movable):
         """Makes the call of a request.
 
         Args:
-            path: The method.
-            peer: Who calls.
             fields: The request's own, which outlive the call, or
                 `keep_metadata`.
             cancel: The flag of the request, which does so, too.

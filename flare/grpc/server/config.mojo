@@ -30,15 +30,7 @@ struct GrpcConfig(TrivialRegisterPassable):
         compresses: Bool = False,
         stream_threads: Int = 64,
     ):
-        """Makes a configuration; what is not named has its default.
-
-        Args:
-            receive_len_max: Longest message that is read, in bytes.
-            send_len_max: Longest message that is sent, in bytes.
-            compresses: Whether replies are compressed for callers that read
-                gzip.
-            stream_threads: Most threads for streams with blocking code.
-        """
+        """Makes a configuration; what is not named has its default."""
         self.receive_len_max = receive_len_max
         self.send_len_max = send_len_max
         self.compresses = compresses

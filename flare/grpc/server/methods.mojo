@@ -150,7 +150,6 @@ struct Method(Copyable, Movable):
         )
 
     def begin_stream(self, mut call: GrpcCall) raises GrpcStatus -> AnyStream:
-        """Makes the machine of a call."""
         return self.stream.held()(self.service, call)
 
 
@@ -247,7 +246,6 @@ struct MethodTable(Defaultable, Movable, Sized):
         )
 
     def has_streams(self) -> Bool:
-        """Tells whether some method takes or gives a stream."""
         for index in range(len(self._methods)):
             if self._methods.at(index).kind != GrpcKind.UNARY:
                 return True

@@ -137,7 +137,6 @@ struct OpenCall(BodySource):
             self._content.held().go_on(task[].token)
 
     def receive(mut self, content: Span[UInt8, _]) raises GrpcStatus:
-        """Takes content of the request."""
         if not self.call.protocol().is_text():
             self._reader.receive(content)
         elif not self._text.receive(content, self._reader.room()):

@@ -131,11 +131,7 @@ struct GrpcServices(Handler, HoldsHandler):
 
     def __init__(out self, config: GrpcConfig = GrpcConfig()):
         """Makes a handler without methods; what is not gRPC is answered with
-        404.
-
-        Args:
-            config: Bounds of messages.
-        """
+        404."""
         self = Self(beside=_nothing_else, config=config)
 
     def __init__(
@@ -148,7 +144,6 @@ struct GrpcServices(Handler, HoldsHandler):
 
         Args:
             beside: What answers requests that are not gRPC, such as a router.
-            config: Bounds of messages.
         """
         self._padding = {}
         self.handler = beside^
@@ -231,7 +226,8 @@ struct GrpcServices(Handler, HoldsHandler):
     def stream[
         S: GrpcStream, //, function: StreamFunction[S]
     ](mut self, kind: GrpcKind, var path: String) raises:
-        """Adds a plain function that makes the machine of a call with a stream.
+        """Adds a plain function that makes the machine of a call with a stream;
+        the rest is as for `unary`.
 
         Parameters:
             S: The machine.
@@ -239,9 +235,6 @@ struct GrpcServices(Handler, HoldsHandler):
 
         Args:
             kind: Which sides are streams.
-
-        Raises:
-            Error: If this is no path, or has a method.
         """
         # SAFETY: as for `unary`.
         self._add(
@@ -270,7 +263,8 @@ struct GrpcServices(Handler, HoldsHandler):
         may_block: Bool = True,
         is_safe: Bool = False,
     ) raises:
-        """Adds a method of a service, as generated code does.
+        """Adds a method of a service, as generated code does; the rest is as
+        for `unary`.
 
         Parameters:
             Service: The service's type.
@@ -278,11 +272,6 @@ struct GrpcServices(Handler, HoldsHandler):
 
         Args:
             service: The service, shared by its methods and all threads.
-            may_block: As for `unary`.
-            is_safe: As for `unary`.
-
-        Raises:
-            Error: If this is no path, or has a method.
         """
         var kept = self._methods[].keep(service)
         self._add(
@@ -310,15 +299,13 @@ struct GrpcServices(Handler, HoldsHandler):
         var path: String,
         service: ArcPointer[Service],
     ) raises:
-        """Adds a method of a service that has a stream, as generated code does.
+        """Adds a method of a service that has a stream, as generated code does;
+        the rest is as for `unary`.
 
         Parameters:
             S: The machine of a call.
             Request: What the machine takes.
             Reply: What it replies with.
-
-        Raises:
-            Error: If this is no path, or has a method.
         """
         comptime assert S.Request == Request, (
             "the machine of this method takes other messages than the method:"

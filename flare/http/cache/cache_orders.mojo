@@ -72,32 +72,22 @@ struct CacheOrders(Copyable, Movable):
     def purge_prefix(
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> OrderOutcome:
-        """Drops the responses to all URLs that begin with a text.
+        """Drops the responses to all URLs that begin with a text; the rest is
+        as for `purge`.
 
         Args:
             url: As for `CacheStore.purge_prefix`; empty for all.
-
-        Returns:
-            What became of it.
-
-        Raises:
-            Error: As `WorkerControl.order` does.
         """
         return self._order(_PURGE_PREFIX, url, timeout_ms)
 
     def invalidate(
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> OrderOutcome:
-        """Has the responses to a URL validated before they are used again.
+        """Has the responses to a URL validated before they are used again; the
+        rest is as for `purge`.
 
         Args:
             url: As for `CacheStore.invalidate`.
-
-        Returns:
-            What became of it.
-
-        Raises:
-            Error: As `WorkerControl.order` does.
         """
         return self._order(_INVALIDATE, url, timeout_ms)
 

@@ -52,7 +52,6 @@ struct RemovalLog(Defaultable, Movable):
     """The last removals, by number."""
 
     var count: Int
-    """How many there were."""
     var _last: List[Removal]
 
     def add(mut self, var removal: Removal):

@@ -64,7 +64,7 @@ trait ResponseStore(Copyable, Deinitable, Movable):
     """Where the responses of many processes are kept, such as `RedisResponses`.
 
     It is called by several threads at once, and no call takes much longer than
-    `timeout_ms`.
+    `timeout_ms`. Each raises `Error` if the store cannot be asked now.
     """
 
     def timeout_ms(self) -> Int:
@@ -90,9 +90,6 @@ trait ResponseStore(Copyable, Deinitable, Movable):
         Args:
             key: The key of its target.
             variant: Which requests select it.
-
-        Raises:
-            Error: If the store cannot be asked now.
         """
         ...
 
@@ -114,9 +111,6 @@ trait ResponseStore(Copyable, Deinitable, Movable):
         Args:
             removal: Which.
             sender: Who says so.
-
-        Raises:
-            Error: If the store cannot be asked now.
         """
         ...
 
@@ -126,9 +120,6 @@ trait ResponseStore(Copyable, Deinitable, Movable):
         Args:
             since: The number of the last removal that is known; negative for
                 none.
-
-        Raises:
-            Error: If the store cannot be asked now.
         """
         ...
 

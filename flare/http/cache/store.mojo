@@ -351,7 +351,8 @@ struct CacheStore(ImplicitlyCopyable):
         since: Optional[FetchMark] = None,
         is_new: Bool = True,
     ) -> Bool:
-        """Keeps a response, and drops others if there is no more room.
+        """Keeps a response, drops others if there is no more room, and gives
+        False as the other `put` does.
 
         Args:
             kept: The response.
@@ -482,32 +483,20 @@ struct CacheStore(ImplicitlyCopyable):
         return total
 
     def drop(self, key: StringSpan):
-        """Drops what is kept under a key, since it is known to be out of date.
-
-        Args:
-            key: The key.
-        """
+        """Drops what is kept under a key, since it is known to be out of date."""
         self._note(Removal(RemovalKind.KEY, key))
         _ = self._remove(key)
 
     def invalidate(self, url: StringSpan) -> Int:
         """Has the responses to a URL validated before they are used again, and
         gives how many they are: what is still the same costs the origin a 304
-        alone.
-
-        Args:
-            url: As for `purge`.
-        """
+        alone."""
         var key = _key_of_url(url)
         return self.invalidate_key(key)
 
     def invalidate_key(self, key: StringSpan) -> Int:
         """Has the responses to a target validated before they are used again,
-        and gives how many they are.
-
-        Args:
-            key: The target's key.
-        """
+        and gives how many they are."""
         self._note(Removal(RemovalKind.INVALID, key))
         return self._invalidate(key)
 
@@ -549,8 +538,6 @@ struct CacheStore(ImplicitlyCopyable):
         waiting for.
 
         Args:
-            key: The target's key.
-            now_s: The time, in seconds.
             may_claim: Whether the response may be of use to others.
         """
         return FetchTable.begin(
@@ -560,22 +547,12 @@ struct CacheStore(ImplicitlyCopyable):
     def is_useless(self, key: StringSpan, now_s: Int) -> Bool:
         """Tells whether the response to a target was of no use to others of
         late, and is not worth looking for elsewhere: not kept, or to be
-        validated for each.
-
-        Args:
-            key: The target's key.
-            now_s: The time, in seconds.
-        """
+        validated for each."""
         return self._store[].fetches[].is_useless(key_hash(key), now_s)
 
     def note_useless(self, key: StringSpan, now_s: Int):
         """Remembers that the response to a target is of no use to others, so
-        that nobody waits for the next one.
-
-        Args:
-            key: The target's key.
-            now_s: The time, in seconds.
-        """
+        that nobody waits for the next one."""
         self._store[].fetches[].note_useless(key_hash(key), now_s)
 
 

@@ -201,7 +201,6 @@ struct OutgoingBody(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @always_inline

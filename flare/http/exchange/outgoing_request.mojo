@@ -101,7 +101,6 @@ struct OutgoingRequest(Movable):
             self.replace_sent()
 
     def begin_attempt(mut self):
-        """Sends it from its start."""
         self._sent_len = 0
         self.sent_count = 0
         self._asks = self.framing.expects_continue
@@ -342,7 +341,6 @@ struct LentContent(Movable, Sized):
     var _octets: Span[UInt8, ImmUntrackedOrigin]
 
     def __init__(out self):
-        """Makes one without octets."""
         self._octets = {}
 
     def __len__(self) -> Int:

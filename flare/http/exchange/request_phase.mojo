@@ -53,7 +53,6 @@ struct RequestPhase(Equatable, TrivialRegisterPassable):
     """For nothing."""
 
     comptime COUNT = 11
-    """How many phases there are."""
 
     def is_sending(self) -> Bool:
         """Tells whether more of the request is to be sent, and nothing of the
@@ -117,7 +116,6 @@ struct RequestEvent(Equatable, TrivialRegisterPassable):
     same (RFC 9112 section 9.5)."""
 
     comptime COUNT = 13
-    """How many events there are."""
 
 
 comptime _NEVER = UInt8(255)

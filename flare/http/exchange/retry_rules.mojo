@@ -181,7 +181,6 @@ struct RetryDecision(Equatable, TrivialRegisterPassable):
 
 
 comptime DECISION_COUNT = 11
-"""How many decisions there are."""
 
 comptime _NAMES: Array[StaticString, DECISION_COUNT] = [
     "again",
@@ -301,11 +300,7 @@ struct RetryBudget(ImplicitlyCopyable):
         return bucket.covers(bucket.level.load())
 
     def take(self, now_ms: Int = 0) -> Bool:
-        """Takes one repetition; gives False if there is none left.
-
-        Args:
-            now_ms: As for `note_request`.
-        """
+        """Takes one repetition; gives False if there is none left."""
         ref bucket = self._bucket[]
         bucket.turn(now_ms)
         var level = bucket.level.load()

@@ -45,7 +45,6 @@ struct BodyDecoder(Movable):
 
     var _padding: Padding[88]
     var max_body_size: Int
-    """Most octets of content."""
     var content_len: Int
     """Decoded octets that stand from the start of the body's octets."""
     var taken_len: Int

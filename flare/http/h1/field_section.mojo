@@ -47,7 +47,6 @@ struct FieldSection(Movable):
     var _position: Int
 
     def __init__(out self):
-        """Makes an empty section."""
         self._lines = []
         self.count = 0
         self.is_text = True

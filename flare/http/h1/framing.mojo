@@ -19,7 +19,6 @@ from flare.http.message.target import AUTHORITY_IS_GOOD, authority_error
 from std.sys.intrinsics import likely, unlikely
 
 comptime HAS_HOST: UInt32 = 1
-"""A Host field was seen."""
 comptime HAS_LENGTH: UInt32 = 2
 """A Content-Length field was seen."""
 comptime IS_CHUNKED: UInt32 = 4

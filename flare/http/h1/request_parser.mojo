@@ -85,7 +85,6 @@ struct RequestParser(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @always_inline

@@ -123,11 +123,7 @@ struct Http2Event(TrivialRegisterPassable):
     def __init__(
         out self, kind: EventKind, stream_id: Int = 0, ends: Bool = False
     ):
-        """Makes an event without an error code.
-
-        Args:
-            ends: True if the peer's side of the stream ends.
-        """
+        """Makes an event without an error code."""
         self.kind = kind
         self.stream_id = stream_id
         self.ends = ends
@@ -198,7 +194,6 @@ struct ConnectionState(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def has_drained(self) -> Bool:

@@ -247,9 +247,6 @@ struct HpackEncoder(Movable):
 
         Parameters:
             field: Which one.
-
-        Args:
-            name: Its name.
         """
         var number = self._usual.at(field.place)
         if likely(self._table.has(number)):
@@ -312,7 +309,6 @@ struct HpackEncoder(Movable):
         """Notes what shared fields were encoded to, with nothing kept anew.
 
         Args:
-            fields: The fields.
             octets: What was written.
         """
         if len(octets) > _REPEATED_LEN_MAX:
@@ -333,9 +329,6 @@ struct HpackEncoder(Movable):
     ) -> Bool:
         """Encodes a field of which an earlier block has had name and value
         kept; gives False, and writes nothing, if it is to be encoded by `add`.
-
-        Args:
-            name: The name.
         """
         var number = Int(self._slots.at(_hash(name, value))) - 1
         if unlikely(not self._is_entry(number, name, value)):

@@ -295,7 +295,7 @@ struct Http2Session(Movable):
         )
 
     def next_content_len(self, input: Buffer, stream_id: Int) -> Int:
-        """Tells, after HEADERS, how many bytes of content `take_content` has if
+        """Tells how many bytes of content `take_content` has, after HEADERS, if
         the next frame is here and has all the content of their stream; -1 if
         more has to come.
 
@@ -796,7 +796,6 @@ struct Http2Session(Movable):
 def _write_content(
     mut out: Buffer, stream_id: Int, content: Span[UInt8, _], flags: UInt8
 ):
-    """Writes a frame of content."""
     write_frame_header(
         out, FrameHeader(len(content), FrameType.DATA, flags, stream_id)
     )

@@ -109,9 +109,7 @@ struct Exchange(Errand, LinkUser, LoopTask):
     var worker: ArcPointer[ProxyWorker]
     var loop: ArcPointer[WorkerLoop]
     var phase: RequestPhase
-    """What it waits for."""
     var request: UpstreamRequest
-    """What is sent and received."""
     var place: Placement
     var asks_upstreams_host: Bool
     """True if Host is the upstream's, whichever it is."""

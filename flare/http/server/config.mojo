@@ -286,15 +286,11 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
     def from_args(var base: Self = Self()) raises SettingsError -> Self:
         """Reads and checks fields from the arguments of the program, such as
         `--max-body-size=1048576`; `--help` lists them and ends the program. See
-        `read_args`.
+        `read_args`; the rest is as for `from_env`.
 
         Args:
             base: What holds for the other fields, such as what `from_env` has
                 read.
-
-        Raises:
-            SettingsError: All that is unknown or bad, and what contradicts
-                itself.
         """
         return read_args(base^)
 
@@ -518,7 +514,6 @@ struct ServerContext(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def speak_tls(mut self, var config: TlsServerConfig) raises:

@@ -82,7 +82,6 @@ comptime STOP_TOKEN: UInt64 = 0xFFFFFFFE
 """Another thread wants the worker to stop."""
 
 comptime SIGNAL_TOKEN: UInt64 = 0xFFFFFFFD
-"""A signal has come."""
 
 comptime LIFELINE_TOKEN: UInt64 = 0xFFFFFFFC
 """The master of this process has ended."""

@@ -39,7 +39,6 @@ struct Job(Movable):
     var stream_id: Int
     """The stream on which it came then, else 0."""
     var peer: SocketAddr
-    """Where it came from."""
     var tls: Optional[ArcPointer[TlsPeer]]
     """What TLS tells about the client; nothing without TLS."""
     var cancel: ArcPointer[CancelFlag]

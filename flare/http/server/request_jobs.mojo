@@ -35,7 +35,6 @@ struct RequestJobs(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def admits(

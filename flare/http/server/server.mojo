@@ -316,7 +316,6 @@ struct HttpServer(Movable):
         runs on the calling thread.
 
         Args:
-            handler: Answers requests, as for the other form.
             num_workers: 1 to 256; `default_worker_count()` suits the machine.
             pin_cores: True to keep each of several workers on a CPU, unless
                 there are more workers than CPUs. Linux alone.
@@ -350,10 +349,6 @@ struct HttpServer(Movable):
             H: The handler's type: `Copyable`, or a `Middleware` around such.
             HANDLER: Answers requests.
             CONFIG: Limits and times, in place of those given to `bind`.
-
-        Args:
-            num_workers: As for `serve`.
-            pin_cores: As for `serve`.
 
         Raises:
             Error: As `serve` does, or if `CONFIG` wants to inherit listeners
@@ -407,11 +402,7 @@ struct HttpServer(Movable):
     def serve_prefork(
         self, var handler: AnyHandler, var prefork: PreforkConfig
     ) raises:
-        """Answers requests in several worker processes under a supervisor.
-
-        Raises:
-            Error: As the form with hooks does.
-        """
+        """Answers requests in several worker processes under a supervisor."""
         self.serve_prefork(handler^, prefork^, NoHooks())
 
     def serve_prefork(
@@ -421,9 +412,6 @@ struct HttpServer(Movable):
 
         Args:
             workers: 1 to 256; by default one for each usable CPU.
-
-        Raises:
-            Error: As the form with hooks does.
         """
         self.serve_prefork(handler^, PreforkConfig(workers=workers))
 

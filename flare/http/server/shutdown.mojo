@@ -45,7 +45,6 @@ struct ShutdownSignal(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def waker_fd(self) -> Int32:

@@ -422,7 +422,6 @@ struct Worker(Movable):
                 self._on_connection(slot, Event.everything(token))
 
     def _on_timers(mut self):
-        """Does what is due."""
         self._wheel.begin_round()
         while True:
             var token = self._wheel.next_of_round(self._state.now_ms)

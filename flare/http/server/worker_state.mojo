@@ -147,7 +147,6 @@ struct WorkerState(Movable):
 
     var config: ServerConfig
     var limits: HeadLimits
-    """Its bounds for the parser."""
     var now_ms: Int
     """The time of this round of the loop."""
     var turn_start_ms: Int
@@ -235,7 +234,6 @@ struct WorkerState(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @always_inline

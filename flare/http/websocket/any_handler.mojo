@@ -59,7 +59,6 @@ struct AnyWsHandler(WsHandler):
 
     @always_inline
     def on_message(self, message: WsIncoming, sender: WsSender) raises:
-        """Lets the handler answer a message."""
         self._message(self._handler.at, message, sender)
 
     def on_close(self, code: Int, reason: StringSpan, sender: WsSender):

@@ -66,7 +66,6 @@ trait WsHandler(Deinitable, Movable):
 
         Args:
             message: The message.
-            sender: Sends to the client.
 
         Raises:
             Error: To end the connection with close code 1011; no further

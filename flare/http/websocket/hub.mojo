@@ -89,9 +89,6 @@ struct WsHub(Copyable, HasBackplane):
         Args:
             backplane: What carries messages; a hub has one of its own. Make
                 both before worker processes are forked.
-            history: As without a backplane.
-            history_size: As without a backplane.
-            history_rooms: As without a backplane.
 
         Raises:
             Error: If a number is out of range, the backplane has no order for
@@ -203,8 +200,8 @@ struct WsHub(Copyable, HasBackplane):
 
     def send_to_user(self, user: StringSpan, text: StringSpan) -> Int:
         """Sends a text message to a user, on all connections that he has, in
-        all processes, and gives to how many of this process it goes. It is kept
-        in no history.
+        all processes, and gives to how many connections of this process it
+        goes. It is kept in no history.
 
         Args:
             user: The user.
@@ -218,8 +215,8 @@ struct WsHub(Copyable, HasBackplane):
         return self._rooms.lock()[].send_to_user(String(user), frame)
 
     def send_to_user(self, user: StringSpan, octets: Span[UInt8, _]) -> Int:
-        """Sends a binary message to a user, on all connections that he has, in
-        all processes. It is kept in no history.
+        """Sends a binary message to a user, and gives to how many connections
+        of this process it goes; the rest is as for the text.
 
         Args:
             octets: The octets.
@@ -287,7 +284,6 @@ struct WsHub(Copyable, HasBackplane):
 
         Args:
             all_but: Whose client does not get it; it need not be in the room.
-            id: As for all.
         """
         return self._send(
             MessageKind.TEXT, text.as_bytes(), room, id, all_but.id()
@@ -305,7 +301,6 @@ struct WsHub(Copyable, HasBackplane):
 
         Args:
             room: The room.
-            id: As for `send_text`.
         """
         return self._send(MessageKind.BINARY, octets, room, id, 0)
 
@@ -317,7 +312,8 @@ struct WsHub(Copyable, HasBackplane):
         all_but: WsSender,
         id: StringSpan = "",
     ) -> Int:
-        """Sends a binary message to all in a room but one, as `send_text` does."""
+        """Sends a binary message to all in a room but one, and gives to how
+        many of this process it goes, as `send_text` does."""
         return self._send(MessageKind.BINARY, octets, room, id, all_but.id())
 
     def _send(

@@ -349,7 +349,8 @@ struct WsSender(Copyable, Movable):
     """Sends to one client; copies send to the same.
 
     Calls may come from any thread. They return at once: what the client is not
-    ready to take waits, up to `WsConfig.max_queue_size`.
+    ready to take waits, up to `WsConfig.max_queue_size`. Each raises `Error` if
+    the connection is closed, or the client is too far behind.
     """
 
     var _box: Mutex[WsOutbox]
@@ -381,9 +382,6 @@ struct WsSender(Copyable, Movable):
 
         Args:
             text: The text.
-
-        Raises:
-            Error: If the connection is closed, or the client is too far behind.
         """
         send(self._box, Opcode.TEXT, text.as_bytes())
 
@@ -392,9 +390,6 @@ struct WsSender(Copyable, Movable):
 
         Args:
             octets: The octets.
-
-        Raises:
-            Error: If the connection is closed, or the client is too far behind.
         """
         send(self._box, Opcode.BINARY, octets)
 
@@ -403,9 +398,6 @@ struct WsSender(Copyable, Movable):
 
         Args:
             frame: From `shared_frame`.
-
-        Raises:
-            Error: If the connection is closed, or the client is too far behind.
         """
         send_shared(self._box, frame)
 
@@ -414,9 +406,6 @@ struct WsSender(Copyable, Movable):
 
         Args:
             frames: From `shared_frame`.
-
-        Raises:
-            Error: If the connection is closed, or the client is too far behind.
         """
         self._box.lock()[].put_frames(frames)
 

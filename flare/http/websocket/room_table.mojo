@@ -240,7 +240,6 @@ struct RoomTable(BackplaneListener):
 def _take(
     mut rooms: Dict[String, _Members, KeyedHasher], room: String, id: UInt64
 ) -> Bool:
-    """Takes a member out of a room, if it is there."""
     try:
         var is_there = _drop(rooms[room], id)
         if len(rooms[room]) == 0:

@@ -140,21 +140,7 @@ struct PreforkConfig(Copyable, Movable):
         inherits_listeners: Bool = False,
         notifies_manager: Bool = False,
     ):
-        """Makes a configuration; what is not named has its default.
-
-        Args:
-            workers: Processes: 1 to 256; by default one for each usable CPU.
-            reuseport: A listening socket for each worker.
-            grace_ms: For a worker to finish.
-            start_timeout_ms: For a worker to become ready.
-            upgrade_timeout_ms: For a new program to become ready.
-            restart: What follows a crash.
-            requests_max: Requests after which a worker is replaced.
-            memory_max: Bytes beyond which a worker is replaced.
-            recycle_jitter_percent: Spreads these limits.
-            inherits_listeners: Whether SIGUSR2 replaces the program.
-            notifies_manager: Whether a service manager is told.
-        """
+        """Makes a configuration; what is not named has its default."""
         self.workers = workers.value() if workers else default_worker_count()
         self.reuseport = reuseport
         self.grace_ms = grace_ms

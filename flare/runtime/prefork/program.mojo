@@ -121,10 +121,7 @@ struct ChildProcess(Movable):
         """Makes it in the new process.
 
         Args:
-            worker: Which worker.
-            row: Its row on the board.
             listeners: Its listening sockets.
-            shares_listeners: Whether others accept from them, too.
             lifeline: A pipe that ends with the master.
             line: The line to the master.
         """

@@ -62,7 +62,6 @@ struct CertificateFacts(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def _read_names(mut self, library: OpenSsl, handle: Int):

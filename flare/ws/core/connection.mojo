@@ -93,7 +93,6 @@ struct WsConnection(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @always_inline

@@ -53,12 +53,7 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
         *,
         names_server_window: Bool = False,
     ):
-        """Makes an agreement.
-
-        Args:
-            names_server_window: True to write `server_window_bits` even if it
-                is 15.
-        """
+        """Makes an agreement."""
         self.server_no_context_takeover = server_no_context_takeover
         self.client_no_context_takeover = client_no_context_takeover
         self.server_window_bits = server_window_bits

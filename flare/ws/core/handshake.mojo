@@ -419,7 +419,6 @@ struct HandshakeRule(Equatable, ImplicitlyCopyable):
     """The response is of HTTP/1.1 (RFC 9110 section 15.2: HTTP/1.0 has no 101)."""
 
     def text(self) -> StaticString:
-        """Says what the rule demands."""
         return line_at(_RULE_TEXTS, Int(self.number) - 1)
 
 

@@ -162,7 +162,6 @@ struct StoredResponse(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def ages(self) -> StoredAges:

@@ -327,7 +327,6 @@ struct ForwardingRules(Copyable, Movable):
         once more.
 
         Args:
-            authority: Host and port of the upstream.
             out: What `forward_request` has filled.
         """
         out._host.clear()
@@ -363,14 +362,8 @@ struct ForwardingRules(Copyable, Movable):
         self, received: Fields, upstream: UpstreamNames, mut out: HeaderMap
     ) raises HeaderError:
         """Makes the fields of an interim response (RFC 9110 section 15.2): none
-        that the rules set, for these are said once, with the final response.
-
-        Args:
-            out: Where to; the fields are added.
-
-        Raises:
-            HeaderError: If they are longer than a header block may be.
-        """
+        that the rules set, for these are said once, with the final response;
+        the rest is as for `forward_response`."""
         var options = ConnectionOptions(received)
         for index in range(len(received)):
             var name = received.name(index)

@@ -102,11 +102,7 @@ struct ResponseRewriting(Copyable, Defaultable, Movable):
         out.unsafe_append_judged(name, value)
 
     def finish(self, mut out: HeaderMap) raises HeaderError:
-        """Writes the fields that are set.
-
-        Raises:
-            HeaderError: If the header block grows over its limit.
-        """
+        """Writes the fields that are set; the rest is as for `append`."""
         for index in range(len(self.fields)):
             out.append(self.fields.name(index), self.fields.value(index))
 

@@ -11,10 +11,13 @@ comptime _KEY = SipKey(0x666C6172652E7570, 0x73747265616D7331)
 
 
 def hash_key(octets: Span[UInt8, _]) -> UInt64:
-    """Gives a key for `Balance.CONSISTENT_HASH`, the same in every gateway.
+    """Makes a key for `Balance.CONSISTENT_HASH`, the same in every gateway.
 
     Args:
         octets: What requests that belong together have in common.
+
+    Returns:
+        The key.
     """
     var hash = SipHash[1, 3](materialize[_KEY]())
     hash.update(octets)

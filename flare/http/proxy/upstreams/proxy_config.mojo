@@ -100,11 +100,8 @@ struct ProxyConfig(Copyable, Movable):
         return
 
     def check(self) raises:
-        """Looks for values that cannot work; those of the group are its own.
-
-        Raises:
-            Error: It names the field, what it is, and what it may be.
-        """
+        """Looks for values that cannot work; those of the group are its own;
+        the rest is as for `GroupConfig.check`."""
         _within("connect_timeout_ms", self.connect_timeout_ms, 1, DAY_MS)
         _within("write_timeout_ms", self.write_timeout_ms, 1, DAY_MS)
         _within("head_timeout_ms", self.head_timeout_ms, 1, DAY_MS)
@@ -136,7 +133,6 @@ struct ProxyShared(Movable):
 
     var config: ProxyConfig
     var upstreams: Upstreams
-    """Where requests are sent."""
     var group: GroupConfig
     """The rules by which; a copy that needs no lock."""
 

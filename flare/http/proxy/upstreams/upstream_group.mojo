@@ -227,7 +227,6 @@ struct UpstreamGroup(Movable):
         request has ended.
 
         Args:
-            address: Where it is, as it was given to `add`.
             ips: The addresses, each once. Without any nothing changes, nor for
                 an upstream that is being removed: the look-up has begun before.
 
@@ -292,10 +291,6 @@ struct UpstreamGroup(Movable):
     def set_weight(mut self, address: StringSpan, weight: Int) raises:
         """Changes the share of an upstream.
 
-        Args:
-            address: Where it is.
-            weight: Its share, beside those of others.
-
         Raises:
             Error: If there is no such upstream, or the weight is none.
         """
@@ -309,11 +304,7 @@ struct UpstreamGroup(Movable):
     def drain(mut self, address: StringSpan, *, now_ms: Int) -> Bool:
         """Sends an upstream no more requests, and gives False if there is no
         such upstream; those it has go on. Those that wait are refused if it was
-        the last.
-
-        Args:
-            address: Where it is.
-        """
+        the last."""
         for ref member in self._members:
             if member.is_of(address):
                 member.phase.drain()
@@ -322,11 +313,7 @@ struct UpstreamGroup(Movable):
 
     def remove(mut self, address: StringSpan, *, now_ms: Int) -> Bool:
         """Drains an upstream, and forgets it when its last request has ended;
-        gives False if there is none.
-
-        Args:
-            address: Where it is.
-        """
+        gives False if there is none."""
         var is_there = self._find(address) >= 0
         if is_there:
             var index = self._find_removed(address)
@@ -345,9 +332,6 @@ struct UpstreamGroup(Movable):
         """Tells whether an upstream may be stopped: it has no request, and gets
         none; so of one that was removed, as long as fewer than `REMOVED_MAX`
         others were since.
-
-        Args:
-            address: Where it is.
 
         Raises:
             Error: If there is and was no such upstream; it names those of the
@@ -385,11 +369,7 @@ struct UpstreamGroup(Movable):
         return text^ if text.byte_length() > 0 else String("none")
 
     def has(self, address: StringSpan) -> Bool:
-        """Tells whether an upstream is there, if only draining.
-
-        Args:
-            address: Where it is.
-        """
+        """Tells whether an upstream is there, if only draining."""
         return self._find(address) >= 0
 
     def _find(self, address: StringSpan) -> Int:
@@ -488,7 +468,7 @@ struct UpstreamGroup(Movable):
 
     def wait(mut self, waiter: Waiter, now_ms: Int) -> Bool:
         """Has a request wait that `choose` has refused with FULL, after those
-        that wait already. Gives False if it may not: too many do, or no
+        that wait already, and gives False if it may not: too many do, or no
         upstream lacks but room. If True, `take_placed` tells of it some time,
         unless it leaves.
 
@@ -540,11 +520,7 @@ struct UpstreamGroup(Movable):
         return next_ms
 
     def stop_line(mut self, line: Int):
-        """Takes out all requests of a worker.
-
-        Args:
-            line: Which worker.
-        """
+        """Takes out all requests of a worker."""
         for index in range(len(self._waiting) - 1, -1, -1):
             if self._waiting.at(index).line == line:
                 _ = self._waiting.pop(index)
@@ -726,8 +702,6 @@ struct UpstreamGroup(Movable):
 
         Args:
             attempt: How it ended.
-            key: As for `choose`.
-            tried: The bits of the upstreams that have failed this request.
 
         Returns:
             Where it goes, or why it goes nowhere.
@@ -756,10 +730,8 @@ struct UpstreamGroup(Movable):
             member: Which upstream has answered. Where no other one has room, it
                 may be asked again.
             attempt: What it has answered.
-            key: As for `choose`.
             tried: The bits of the upstreams that have failed this request, and of
                 this one.
-            elapsed_us: How long it took, in microseconds.
 
         Returns:
             Where it goes, or why the answer is to be passed on.
@@ -814,7 +786,6 @@ struct UpstreamGroup(Movable):
         """Counts a request that has failed.
 
         Args:
-            outcome: How the last attempt ended.
             decision: Why there is no other. NOT_NEEDED is no failure.
         """
         if decision != RetryDecision.NOT_NEEDED:
@@ -826,12 +797,7 @@ struct UpstreamGroup(Movable):
         return self._retry_count
 
     def failed_count(self, outcome: Outcome, decision: RetryDecision) -> Int:
-        """Counts requests that failed.
-
-        Args:
-            outcome: How the last attempt ended.
-            decision: Why there was no other.
-        """
+        """Counts requests that failed."""
         return self._failed.at(
             Int(outcome.code) * DECISION_COUNT + Int(decision.code)
         )

@@ -124,45 +124,23 @@ struct UpstreamOrders(Copyable, Movable):
         *,
         timeout_ms: Int = ORDER_TIMEOUT_MS,
     ) raises -> OrderOutcome:
-        """Changes the share of an upstream.
-
-        Args:
-            url: As it was given to `add`.
-
-        Returns:
-            What became of it.
-
-        Raises:
-            Error: As `WorkerControl.order` does.
-        """
+        """Changes the share of an upstream; the rest is as for `add`."""
         return self._change(String(_WEIGHT, " ", weight, " ", url), timeout_ms)
 
     def drain(
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> OrderOutcome:
-        """Sends an upstream no more requests; those that it has go on. Where
-        there is none, the order has failed.
-
-        Args:
-            url: As it was given to `add`.
-
-        Raises:
-            Error: As `WorkerControl.order` does.
-        """
+        """Sends an upstream no more requests, and gives what became of the
+        order, which has failed where there is none; the rest is as for `add`.
+        Requests that it has go on."""
         return self._change(String(_DRAIN, " 0 ", url), timeout_ms)
 
     def remove(
         self, url: StringSpan, *, timeout_ms: Int = ORDER_TIMEOUT_MS
     ) raises -> OrderOutcome:
-        """Drains an upstream, and forgets it when its last request has ended.
-        Where there is none, the order has failed.
-
-        Args:
-            url: As it was given to `add`.
-
-        Raises:
-            Error: As `WorkerControl.order` does.
-        """
+        """Drains an upstream, forgets it when its last request has ended, and
+        gives what became of the order, which has failed where there is none;
+        the rest is as for `add`."""
         return self._change(String(_REMOVE, " 0 ", url), timeout_ms)
 
     def _change(
@@ -177,9 +155,6 @@ struct UpstreamOrders(Copyable, Movable):
     ) raises -> Bool:
         """Tells whether an upstream may be stopped: it has no request from any
         worker, and gets none; False also if one did not answer in time.
-
-        Args:
-            url: As it was given to `add`.
 
         Raises:
             Error: As `WorkerControl.order` and `Upstreams.is_drained` do.

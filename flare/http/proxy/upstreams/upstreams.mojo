@@ -290,34 +290,20 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             table.names.add(url, change.now_ms)
 
     def set_weight(self, url: StringSpan, weight: Int) raises:
-        """Changes the share of an upstream.
-
-        Args:
-            url: As it was given to `add`.
-
-        Raises:
-            Error: If there is no such upstream, or the weight is none.
-        """
+        """Changes the share of an upstream; the rest is as for
+        `UpstreamGroup.set_weight`."""
         self._table.lock()[].group.set_weight(url, weight)
 
     def drain(self, url: StringSpan) -> Bool:
         """Sends an upstream no more requests, and gives False if there is no
         such upstream; those that it has go on. Requests that wait go to others,
-        and are refused at once if there is no other.
-
-        Args:
-            url: As it was given to `add`.
-        """
+        and are refused at once if there is no other."""
         var change = _Change(self._table)
         return change[].group.drain(url, now_ms=change.now_ms)
 
     def remove(self, url: StringSpan) -> Bool:
         """Drains an upstream, and forgets it when its last request has ended;
-        gives False if there is no such upstream.
-
-        Args:
-            url: As it was given to `add`.
-        """
+        gives False if there is no such upstream."""
         var change = _Change(self._table)
         ref table = change[]
         table.names.remove(url)
@@ -325,15 +311,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
 
     def is_drained(self, url: StringSpan) raises -> Bool:
         """Tells whether an upstream may be stopped: it has no request from
-        here, and gets none; so, too, of one of the last 64 that were removed.
-
-        Args:
-            url: As it was given to `add`.
-
-        Raises:
-            Error: If there is and was no such upstream; it names those that
-                there are.
-        """
+        here, and gets none; so, too, of one of the last 64 that were removed;
+        the rest is as for `UpstreamGroup.is_drained`."""
         return self._table.lock()[].group.is_drained(url)
 
     def figures(self) -> List[MemberFigures]:
@@ -363,7 +342,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         return found^
 
     def choose(self, key: UInt64, tried: UInt64) -> Pick:
-        """Chooses an upstream for an attempt.
+        """Chooses an upstream for an attempt, and gives where it goes.
 
         Args:
             key: Of `RequestKey`.
@@ -524,7 +503,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """Counts a request that has failed.
 
         Args:
-            outcome: How the last attempt ended.
             decision: Why there is no other.
         """
         self._table.lock()[].group.count_failed(outcome, decision)
@@ -583,11 +561,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         return table.names.end(url, len(pairs), used_count, change.now_ms)
 
     def end_check(self, member: MemberId, is_good: Bool):
-        """Takes note of a health check.
-
-        Args:
-            member: Which upstream was checked.
-            is_good: True if it answered well, and in time.
-        """
+        """Takes note of a health check; the rest is as for
+        `UpstreamGroup.end_check`."""
         var change = _Change(self._table)
         change[].group.end_check(member, is_good, change.now_ms)

@@ -40,7 +40,6 @@ struct BodyCharge(Movable):
         self._sum = sum.copy()
 
     def set(mut self, length: Int):
-        """Says how much it is now."""
         _ = self._sum[].fetch_add(Int64(length - self.length))
         self.length = length
 

@@ -29,7 +29,6 @@ struct CallPlan(TrivialRegisterPassable):
     """What the server has decided about a request, by its head."""
 
     var max_body_size: Int
-    """Most content, in bytes."""
     var timeout_ms: Int
     """How long the handler may take, or each of its turns: 1 to
     `TIMEOUT_MS_MAX`."""

@@ -51,7 +51,6 @@ struct WritePace(ImplicitlyCopyable):
 
     var clock: TakingClock
     var start_ms: Int
-    """When the wait began."""
     var sent_len: Int
     """Octets handed to the system since the wait began."""
     var _queued_len: Int
@@ -332,7 +331,6 @@ struct Connection(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def open(mut self, var socket: RawSocket, peer: SocketAddr):

@@ -65,7 +65,6 @@ struct Http2Link(Movable):
     def __init__(
         out self, limits: Http2Limits, config: ServerConfig, now_ms: Int
     ):
-        """Makes the link of a connection that begins."""
         self.session = Http2Session(Http2Role.SERVER, limits, now_ms)
         self.input = Buffer(0)
         self.tasks = []

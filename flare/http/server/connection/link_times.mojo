@@ -51,7 +51,6 @@ struct LinkTimes(Movable):
     # What those times were set for: other frames do not prolong them.
 
     def __init__(out self, config: ServerConfig):
-        """Waits for nothing."""
         self.settings_end_ms = NEVER
         self.partial_end_ms = NEVER
         self.idle_end_ms = NEVER

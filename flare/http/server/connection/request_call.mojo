@@ -66,7 +66,6 @@ struct TurnClock(TrivialRegisterPassable):
     var client_ms: Int32
     """How long the client was waited for in its turns before."""
     var start_ms: Int
-    """When the turn began."""
 
     def __init__(out self):
         self.wait = Wait.NOTHING
@@ -131,7 +130,6 @@ struct RequestCall(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def begin(mut self, flag: ArcPointer[CancelFlag]):

@@ -137,7 +137,6 @@ struct StreamTask(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def renew(mut self, id: Int):

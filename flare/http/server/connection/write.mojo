@@ -182,12 +182,8 @@ def note_end(mut connection: Connection, state: WorkerState):
 
 def presence_of(mut connection: Connection) -> Presence:
     """Judges whether a client that has ended its side waits for what it has asked
-    for.
-
-    One that has sent its last request may end its own side and wait (RFC 9112
-    section 9.6), and one that leaves does the same. So it counts whether other
-    requests stand before the end, or did so: who leaves has seldom sent more.
-    """
+    for (RFC 9112 section 9.6): it counts whether other requests stand before the
+    end, or did so, as `RequestRow` says."""
     if connection.client == ClientSide.FAILED:
         return Presence.GONE
     if not connection.request.has_all_content():
