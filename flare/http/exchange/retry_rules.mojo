@@ -271,8 +271,6 @@ struct RetryBudget(ImplicitlyCopyable):
         before it, so that the first request of one is not alone.
 
         Args:
-            share_percent: How many repetitions there may be for 100 requests;
-                0 to 100.
             least: How many there may be in any case; they count for the share.
             window_ms: How long a window is, in milliseconds; 1 or more.
             now_ms: What time it is.
