@@ -130,7 +130,6 @@ struct RedisErrorKind(Equatable, ImplicitlyCopyable, Writable):
         """Makes a kind; programs use the constants.
 
         Args:
-            name: The kind's name.
             code: With what the server's error begins.
             advice: What to do about it.
         """

@@ -143,8 +143,6 @@ struct Netrc(Copyable, Defaultable, Movable):
 
         Args:
             url: The URL.
-            user: Whose entry it has to be; empty for anybody's.
-            takes_default: True if `default` counts, too.
 
         Returns:
             Basic credentials, or none; a Unix socket has none.

@@ -108,7 +108,6 @@ struct MultipartForm(Movable):
                 become less when it is sent.
             filename: What the server is told; the last name of the path, if
                 it is left out.
-            content_type: The media type of its content.
 
         Raises:
             ClientError: If there is no such file, it is none that holds octets
