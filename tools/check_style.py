@@ -49,7 +49,7 @@ SELECT = re.compile(r"\bselect\.select\(")
 POINTER = re.compile(
     # A pointer with an origin that the compiler follows is as safe as a span.
     r"Pointer\[[^\]]*(Untracked|External|Any\w*Origin)|\bOpaquePointer\["
-    r"|\bunsafe_(ptr|offset|load|store|bitcast|\w+_cast|get|set|leak|mem\w+"
+    r"|\bunsafe_(ptr|offset|load|store|bitcast|\w+_cast|at|get|set|leak|mem\w+"
     r"|write|deinit\w*|owned_ptr|subspan|lend\w*|unlocked|request|path_\w+)\b"
     r"|\b(de)?alloc\("
     # The compiler holds types equal that differ in their origins alone.

@@ -23,6 +23,9 @@ TEST_TIMEOUT_S = 300
 TEST = re.compile(r"^def (test_\w+)\(\)", re.MULTILINE)
 # What must hold is asserted (`debug_assert`), and tests count on it.
 ASSERTIONS = ["-D", "ASSERT=all"]
+# The compiler looks for what is called from the module's start on, once for each call:
+# packages stand in the order of their imports, and what is called once comes last.
+FIRST_IMPORT = "from flare.bytes.buffer import Buffer as first"
 # They judge resident memory, and the sanitizer keeps what is freed.
 NOT_UNDER_ASAN = {
     "test_few_streams_of_deflate_are_kept",
@@ -43,7 +46,7 @@ def find_tests(below: str) -> dict[Path, list[str]]:
 
 def write_main(path: Path, files: list[Path], tests: dict) -> list[str]:
     """Writes the main of a batch; gives the names of its tests in order."""
-    imports = ["from std.sys import argv, exit"]
+    imports = [FIRST_IMPORT, "from std.sys import argv, exit"]
     calls, names = [], []
     for file in files:
         relative = file.relative_to(ROOT)

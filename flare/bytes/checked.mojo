@@ -55,6 +55,16 @@ __extension List:
         # SAFETY: `at` checked the index.
         return self.unsafe_get(index)
 
+    @always_inline
+    def unsafe_at(ref self, index: Int) -> ref[self[0]] Self.T:
+        """Lends an element whose index the caller vouches for; where all is asserted,
+        the index is checked as by `at`."""
+        comptime if _ALL_IS_ASSERTED:
+            return self.at(index)
+        else:
+            # SAFETY: the caller vouches for the index.
+            return self.unsafe_get(index)
+
 
 __extension Array:
     @always_inline
@@ -65,6 +75,16 @@ __extension Array:
         # SAFETY: the index was checked.
         return self.unsafe_ptr().unsafe_offset(index)[]
 
+    @always_inline
+    def unsafe_at(ref self, index: Int) -> ref[self[0]] Self.T:
+        """Lends an element whose index the caller vouches for; where all is asserted,
+        the index is checked as by `at`."""
+        comptime if _ALL_IS_ASSERTED:
+            return self.at(index)
+        else:
+            # SAFETY: the caller vouches for the index.
+            return self.unsafe_get(index)
+
 
 __extension Span:
     @always_inline
@@ -74,6 +94,18 @@ __extension Span:
             _end(index, len(self))
         # SAFETY: the index was checked.
         return self.unsafe_ptr().unsafe_offset(index)[]
+
+    @always_inline
+    def unsafe_at(
+        self, index: Int
+    ) -> ref[Self.origin, Self.address_space] Self.T:
+        """Lends an element whose index the caller vouches for; where all is asserted,
+        the index is checked as by `at`."""
+        comptime if _ALL_IS_ASSERTED:
+            return self.at(index)
+        else:
+            # SAFETY: the caller vouches for the index.
+            return self.unsafe_get(index)
 
     @always_inline
     def between(self, start: Int, end: Int) -> Self:

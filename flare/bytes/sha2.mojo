@@ -1,6 +1,7 @@
 """The rounds of SHA-256 and SHA-512 (FIPS 180-4), which differ in the width of a word
 and in what follows from it."""
 
+from flare.bytes.checked import *
 from std.bit import byte_swap
 from std.builtin.globals import global_constant
 
@@ -103,22 +104,22 @@ def add_block[word: DType](mut state: SIMD[word, 8], block: Span[UInt8, _]):
     var schedule = Array[Scalar[word], count](uninitialized=True)
     var words = block.unsafe_ptr().unsafe_bitcast[Scalar[word]]()
     comptime for index in range(16):
-        schedule.unsafe_get(index) = byte_swap(
+        schedule.unsafe_at(index) = byte_swap(
             words.unsafe_offset(index).unsafe_load[alignment=1]()
         )
     for index in range(16, count):
-        var far = schedule.unsafe_get(index - 15)
-        var near = schedule.unsafe_get(index - 2)
+        var far = schedule.unsafe_at(index - 15)
+        var near = schedule.unsafe_at(index - 2)
         comptime if is_wide:
             far = _right[1](far) ^ _right[8](far) ^ (far >> 7)
             near = _right[19](near) ^ _right[61](near) ^ (near >> 6)
         else:
             far = _right[7](far) ^ _right[18](far) ^ (far >> 3)
             near = _right[17](near) ^ _right[19](near) ^ (near >> 10)
-        schedule.unsafe_get(index) = (
-            schedule.unsafe_get(index - 16)
+        schedule.unsafe_at(index) = (
+            schedule.unsafe_at(index - 16)
             + far
-            + schedule.unsafe_get(index - 7)
+            + schedule.unsafe_at(index - 7)
             + near
         )
     var a, b, c, d = state[0], state[1], state[2], state[3]
@@ -133,8 +134,8 @@ def add_block[word: DType](mut state: SIMD[word, 8], block: Span[UInt8, _]):
                 41 if is_wide else 25,
             ](e)
             + ((e & f) ^ (~e & g))
-            + constants.unsafe_get(index)
-            + schedule.unsafe_get(index)
+            + constants.unsafe_at(index)
+            + schedule.unsafe_at(index)
         )
         var second = _mixed[
             28 if is_wide else 2, 34 if is_wide else 13, 39 if is_wide else 22

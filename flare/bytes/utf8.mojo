@@ -35,7 +35,7 @@ def is_valid_utf8(octets: Span[UInt8, _]) -> Bool:
             return True
         var stop = min(count, index + _BLOCK)
         while index < stop:
-            if octets.unsafe_get(index) < 128:
+            if octets.unsafe_at(index) < 128:
                 index += 1
                 continue
             var code_point = decode_utf8(octets, index)

@@ -160,22 +160,20 @@ struct JsonParser[origin: ImmOrigin](Movable):
 
     def _close(mut self):
         # SAFETY: `_open` put the node of the frame on the stack.
-        var opened = self._stack.unsafe_get(self._frame)
+        var opened = self._stack.unsafe_at(self._frame)
         var count = len(self._stack) - self._frame - 1
         var start = len(self._nodes)
         self._nodes.extend(Span(self._stack).after(self._frame + 1))
         self._stack.shrink(self._frame + 1)
         if opened.kind() == JsonKind.OBJECT:
             count //= 2
-        self._stack.unsafe_get(self._frame) = JsonNode(
+        self._stack.unsafe_at(self._frame) = JsonNode(
             opened.kind(), count, UInt64(start)
         )
         self._depth -= 1
         self._frame = Int(opened.payload) - 1
         if self._frame != _NO_FRAME:
-            self._closer = _closer_of(
-                self._stack.unsafe_get(self._frame).kind()
-            )
+            self._closer = _closer_of(self._stack.unsafe_at(self._frame).kind())
 
     @always_inline
     def _parse_name(

@@ -1,5 +1,6 @@
 """JSON values: views into a document, and values that own theirs."""
 
+from flare.bytes.checked import *
 from flare.json.error import JsonError, JsonErrorKind, JsonKind, JsonLimits
 from flare.json.parser import JsonDocument, JsonNode, JsonParser
 from std.memory import bitcast, unsafe_memcmp
@@ -34,7 +35,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
     @always_inline
     def node(self) -> JsonNode:
         """Reads the value's node, for code that walks a document."""
-        return self._document[].nodes.unsafe_get(self._index)
+        return self._document[].nodes.unsafe_at(self._index)
 
     def document_len(self) -> Int:
         """Counts all values of the document, at least 1, names among them."""
@@ -231,7 +232,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         var first = Int(node.payload)
         for member in range(node.count() - 1, -1, -1):
             var index = first + 2 * member
-            var candidate = self._document[].nodes.unsafe_get(index)
+            var candidate = self._document[].nodes.unsafe_at(index)
             if candidate.header == wanted and (
                 unsafe_memcmp(
                     base.unsafe_offset(Int(candidate.payload)),

@@ -168,7 +168,7 @@ struct _JsonMessageReader(Movable):
         start: Int,
         mut seen: List[Bool],
     ) raises ProtobufError:
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         if seen.at(index):
             raise self.refused(
                 ProtobufErrorKind.JSON_NAME,
@@ -184,7 +184,7 @@ struct _JsonMessageReader(Movable):
             return
         if field.row.oneof != 0:
             for at in range(len(seen)):
-                ref other = table.fields.unsafe_get(at)
+                ref other = table.fields.unsafe_at(at)
                 if at != index and other.row.oneof == field.row.oneof:
                     if seen.at(at) and has_value(other, message, table, at):
                         raise self.refused(
@@ -222,7 +222,7 @@ struct _JsonMessageReader(Movable):
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
         """Reads an object into a map."""
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         var link = table.link(index)
         var place = within(message, field.offset)
         self.cursor.open(OPEN_OBJECT)
@@ -248,7 +248,7 @@ struct _JsonMessageReader(Movable):
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError -> Bool:
         """Reads one value into a field; False if it is left out."""
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         if field.form == Form.MESSAGE:
             var link = table.link(index)
             self.message(link.hold(within(message, field.offset)), link.table())
@@ -461,8 +461,8 @@ struct _JsonMessageReader(Movable):
                     "",
                 )
             var octets = encode_place(held, inner)
-            store_text(table.fields.unsafe_get(0), message, url^)
-            store_octets(table.fields.unsafe_get(1), message, octets^)
+            store_text(table.fields.unsafe_at(0), message, url^)
+            store_octets(table.fields.unsafe_at(1), message, octets^)
         except error:
             inner.drop(held)
             raise error.copy()
@@ -518,7 +518,7 @@ struct _JsonMessageReader(Movable):
                         "paths as JSON has them",
                         text,
                     )
-                store_text(table.fields.unsafe_get(0), message, path.take())
+                store_text(table.fields.unsafe_at(0), message, path.take())
             return
         var parts: Optional[Parts]
         if table.json == JsonForm.TIMESTAMP:
@@ -535,12 +535,12 @@ struct _JsonMessageReader(Movable):
                 text,
             )
         store_bits(
-            table.fields.unsafe_get(0),
+            table.fields.unsafe_at(0),
             message,
             bitcast[DType.uint64](Int64(parts.value().seconds)),
         )
         store_bits(
-            table.fields.unsafe_get(1),
+            table.fields.unsafe_at(1),
             message,
             UInt64(bitcast[DType.uint32](Int32(parts.value().nanos))),
         )
@@ -550,7 +550,7 @@ struct _JsonMessageReader(Movable):
         mut self, mut entry: _JsonEntry, key: Place, value: Place
     ) raises ProtobufError -> Bool:
         """Reads a member of an object as an entry of a map."""
-        ref field = entry.table.fields.unsafe_get(entry.index)
+        ref field = entry.table.fields.unsafe_at(entry.index)
         _ = self.cursor.peek()
         var start = self.cursor.at
         var name = self.cursor.name()
@@ -623,7 +623,7 @@ struct _JsonMessageReader(Movable):
         if index < 0:
             error.name_field(table.name, "", 0)
         else:
-            ref row = table.fields.unsafe_get(index).row
+            ref row = table.fields.unsafe_at(index).row
             error.name_field(table.name, row.name, row.number)
         return error^
 
@@ -656,7 +656,7 @@ def _fill_entry(
 
 def _takes_null(table: MessageTable, index: Int) -> Bool:
     """Tells whether `null` is a value of a field, and not its absence."""
-    ref field = table.fields.unsafe_get(index)
+    ref field = table.fields.unsafe_at(index)
     if field.form == Form.MESSAGE:
         return table.link(index).table().json == JsonForm.VALUE
     if field.row.kind == FieldKind.ENUM:

@@ -123,7 +123,7 @@ struct _JsonMessageWriter(Movable):
         mut self, message: Place, table: MessageTable
     ) raises ProtobufError:
         for index in range(len(table.fields)):
-            ref field = table.fields.unsafe_get(index)
+            ref field = table.fields.unsafe_at(index)
             if not self._is_written(index, message, table):
                 continue
             if self.settings.keeps_names:
@@ -140,7 +140,7 @@ struct _JsonMessageWriter(Movable):
     def _is_written(
         self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError -> Bool:
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         var place = within(message, field.offset)
         if field.keeping == Keeping.OPTIONAL:
             if has_value(field, message, table, index):
@@ -160,7 +160,7 @@ struct _JsonMessageWriter(Movable):
     def value(
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         var place = within(message, field.offset)
         if field.form == Form.MESSAGE:
             var link = table.link(index)
@@ -174,7 +174,7 @@ struct _JsonMessageWriter(Movable):
     def list(
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         var place = within(message, field.offset)
         self.out.begin_array()
         if field.form == Form.MESSAGE:
@@ -195,7 +195,7 @@ struct _JsonMessageWriter(Movable):
     def map(
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         self.out.begin_object()
         _JsonMap(place_of(self), table, index).write_all(
             within(message, field.offset), self.visit
@@ -272,7 +272,7 @@ struct _JsonMessageWriter(Movable):
     ) raises ProtobufError:
         """Writes a `google.protobuf.Value`."""
         for index in range(len(table.fields)):
-            ref field = table.fields.unsafe_get(index)
+            ref field = table.fields.unsafe_at(index)
             if not has_value(field, message, table, index):
                 continue
             if field.row.kind == FieldKind.DOUBLE:
@@ -290,10 +290,10 @@ struct _JsonMessageWriter(Movable):
     def any(mut self, message: Place, table: MessageTable) raises ProtobufError:
         """Writes a `google.protobuf.Any`."""
         ref url = within(
-            message, table.fields.unsafe_get(0).offset
+            message, table.fields.unsafe_at(0).offset
         ).unsafe_bitcast[String]()[]
         ref octets = within(
-            message, table.fields.unsafe_get(1).offset
+            message, table.fields.unsafe_at(1).offset
         ).unsafe_bitcast[List[UInt8]]()[]
         self.out.begin_object()
         if url.byte_length() == 0 and len(octets) == 0:
@@ -342,7 +342,7 @@ struct _JsonMap(Movable):
 def _write_entry(context: Place, key: Place, value: Place) raises ProtobufError:
     ref map = context.unsafe_bitcast[_JsonMap]()[]
     ref writer = map.writer.unsafe_bitcast[_JsonMessageWriter]()[]
-    ref row = map.table.fields.unsafe_get(map.index).row
+    ref row = map.table.fields.unsafe_at(map.index).row
     if row.key == FieldKind.STRING:
         writer.out.key(key.unsafe_bitcast[String]()[])
     else:
@@ -384,38 +384,38 @@ def list_len(form: Form, place: Place) -> Int:
 def element_at(form: Form, place: Place, at: Int) -> Place:
     """Lends an element that a list of anything but messages has."""
     if form == Form.BIT:
-        return place_of(place.unsafe_bitcast[List[Bool]]()[].unsafe_get(at))
+        return place_of(place.unsafe_bitcast[List[Bool]]()[].unsafe_at(at))
     if form == Form.WORD:
-        return place_of(place.unsafe_bitcast[List[UInt32]]()[].unsafe_get(at))
+        return place_of(place.unsafe_bitcast[List[UInt32]]()[].unsafe_at(at))
     if form == Form.LONG:
-        return place_of(place.unsafe_bitcast[List[UInt64]]()[].unsafe_get(at))
+        return place_of(place.unsafe_bitcast[List[UInt64]]()[].unsafe_at(at))
     if form == Form.TEXT:
-        return place_of(place.unsafe_bitcast[List[String]]()[].unsafe_get(at))
-    return place_of(place.unsafe_bitcast[List[List[UInt8]]]()[].unsafe_get(at))
+        return place_of(place.unsafe_bitcast[List[String]]()[].unsafe_at(at))
+    return place_of(place.unsafe_bitcast[List[List[UInt8]]]()[].unsafe_at(at))
 
 
 def _well_known_text(
     message: Place, table: MessageTable
 ) raises ProtobufError -> String:
     """Writes a time, a span of time, or names of fields."""
-    var first = within(message, table.fields.unsafe_get(0).offset)
+    var first = within(message, table.fields.unsafe_at(0).offset)
     if table.json == JsonForm.FIELD_MASK:
         var text = String()
         ref paths = first.unsafe_bitcast[List[String]]()[]
         for at in range(len(paths)):
-            var path = camel_path(paths.unsafe_get(at))
+            var path = camel_path(paths.unsafe_at(at))
             if not path:
                 raise refused(
                     ProtobufErrorKind.NOT_IN_JSON,
                     table,
                     "a path of small letters, with one after each line",
-                    paths.unsafe_get(at),
+                    paths.unsafe_at(at),
                 )
             if at > 0:
                 text += ","
             text += path.value()
         return text^
-    var second = within(message, table.fields.unsafe_get(1).offset)
+    var second = within(message, table.fields.unsafe_at(1).offset)
     var parts = Parts(
         Int(first.unsafe_bitcast[Int64]()[]),
         Int(second.unsafe_bitcast[Int32]()[]),

@@ -11,6 +11,7 @@ within, it reaches by the functions of a `Link`.
 # one type, in `table_of` and by the functions of a `Link`; so a field is read as
 # the type that `field_form` has seen there.
 
+from flare.bytes.checked import *
 from flare.protobuf.boxed import Boxed
 from flare.protobuf.error import ProtobufError
 from flare.protobuf.kind import FieldKind, Keeping, Form, row_form
@@ -254,7 +255,7 @@ struct MessageTable(ImplicitlyCopyable, Movable):
         """Finds the index of a field, of which one is guessed and looked at
         first; -1 if there is none."""
         if guess < len(self.fields) and (
-            self.fields.unsafe_get(guess).row.number == number
+            self.fields.unsafe_at(guess).row.number == number
         ):
             return guess
         return self._search(number)
@@ -265,7 +266,7 @@ struct MessageTable(ImplicitlyCopyable, Movable):
         var high = len(self.fields)
         while low < high:
             var middle = (low + high) // 2
-            var there = self.fields.unsafe_get(middle).row.number
+            var there = self.fields.unsafe_at(middle).row.number
             if there == number:
                 return middle
             if there < number:
@@ -278,7 +279,7 @@ struct MessageTable(ImplicitlyCopyable, Movable):
         """Finds a field by its name in JSON or in the `.proto`. Gives its
         index; -1 if there is none."""
         for index in range(len(self.fields)):
-            ref row = self.fields.unsafe_get(index).row
+            ref row = self.fields.unsafe_at(index).row
             if row.json == name or row.name == name:
                 return index
         return -1
@@ -669,7 +670,7 @@ __extension List(Kept):
 def _hold_list[M: Message](place: Place) -> Place:
     ref field = place.unsafe_bitcast[List[M]]()[]
     field.append(M())
-    return place_of(field.unsafe_get(len(field) - 1))
+    return place_of(field.unsafe_at(len(field) - 1))
 
 
 def _count_list[M: Message](place: Place) -> Int:
@@ -677,7 +678,7 @@ def _count_list[M: Message](place: Place) -> Int:
 
 
 def _item_list[M: Message](place: Place, index: Int) -> Place:
-    return place_of(place.unsafe_bitcast[List[M]]()[].unsafe_get(index))
+    return place_of(place.unsafe_bitcast[List[M]]()[].unsafe_at(index))
 
 
 __extension Dict(Kept):

@@ -2,6 +2,7 @@
 
 # SAFETY: places are as in flare/protobuf/message.mojo.
 
+from flare.bytes.checked import *
 from flare.protobuf.message import (
     Message,
     MessageTable,
@@ -42,7 +43,7 @@ def clear_oneof[M: Message](mut message: M, oneof: Int):
     """
     var table = table_of[M]()
     for index in range(len(table.fields)):
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         if field.row.oneof == oneof:
             clear_value(field, place_of(message), table, index)
 
@@ -51,7 +52,7 @@ def clear_oneof[M: Message](mut message: M, oneof: Int):
 def _which(message: Place, table: MessageTable, oneof: Int) -> Int:
     var found = 0
     for index in range(len(table.fields)):
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         if field.row.oneof == oneof and has_value(field, message, table, index):
             found = field.row.number
     return found

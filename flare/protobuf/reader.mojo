@@ -143,7 +143,7 @@ struct _Requirements(TrivialRegisterPassable):
     @no_inline
     def check(self, message: Place, table: MessageTable) raises ProtobufError:
         for index in range(len(table.fields)):
-            ref field = table.fields.unsafe_get(index)
+            ref field = table.fields.unsafe_at(index)
             if field.row.is_required and not has_value(
                 field, message, table, index
             ):
@@ -181,7 +181,7 @@ def missing(table: MessageTable, index: Int) -> ProtobufError:
     var error = ProtobufError.at_octet(
         ProtobufErrorKind.REQUIRED, -1, "a value, since the field is required"
     )
-    ref row = table.fields.unsafe_get(index).row
+    ref row = table.fields.unsafe_at(index).row
     error.name_field(table.name, row.name, row.number)
     return error^
 
@@ -224,9 +224,9 @@ def clear_value(field: Field, message: Place, table: MessageTable, index: Int):
 @no_inline
 def clear_others(message: Place, table: MessageTable, index: Int):
     """Empties the other fields of a field's oneof."""
-    var oneof = table.fields.unsafe_get(index).row.oneof
+    var oneof = table.fields.unsafe_at(index).row.oneof
     for at in range(len(table.fields)):
-        ref field = table.fields.unsafe_get(at)
+        ref field = table.fields.unsafe_at(at)
         if at != index and field.row.oneof == oneof:
             clear_value(field, message, table, at)
 
@@ -341,7 +341,7 @@ struct _Reader(Movable):
 
     @always_inline
     def _is_single(self, table: MessageTable, index: Int) -> Bool:
-        var keeping = table.fields.unsafe_get(index).keeping
+        var keeping = table.fields.unsafe_at(index).keeping
         return keeping == Keeping.PLAIN or keeping == Keeping.OPTIONAL
 
     @always_inline
@@ -349,7 +349,7 @@ struct _Reader(Movable):
         mut self, message: Place, table: MessageTable, index: Int, wire: Int
     ) raises ProtobufError -> Bool:
         """Reads one field; False if its wire type is none that it may have."""
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         var is_map = field.keeping == Keeping.MAP
         if wire != field.row.kind.wire_type() or is_map:
             if wire != LENGTH:
@@ -404,7 +404,7 @@ struct _Reader(Movable):
         """Reads a message within, into the one that is there or a new one."""
         var length = self._length()
         var link = table.link(index)
-        var place = within(message, table.fields.unsafe_get(index).offset)
+        var place = within(message, table.fields.unsafe_at(index).offset)
         var outer_end = self._end
         self._end = self._at + length
         self.merge(link.hold(place), link.table())
@@ -417,7 +417,7 @@ struct _Reader(Movable):
         """Reads an entry of a map: a message with a key and a value."""
         var length = self._length()
         var link = table.link(index)
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         var outer_end = self._end
         self._end = self._at + length
         if self._depth_left == 0:
@@ -701,7 +701,7 @@ def _named(
     """Says in which field an error is."""
     var named = error.copy()
     if index >= 0:
-        ref row = table.fields.unsafe_get(index).row
+        ref row = table.fields.unsafe_at(index).row
         named.name_field(table.name, row.name, row.number)
     else:
         named.name_field(table.name, "", 0)

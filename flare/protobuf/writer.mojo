@@ -4,6 +4,7 @@
 # them here. `_mend_length` moves octets within what the buffer holds.
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.copy import list_of
 from flare.bytes.utf8 import is_valid_utf8
 from flare.protobuf.error import (
@@ -121,7 +122,7 @@ def write_message(
             ProtobufErrorKind.TOO_DEEP, table, -1, "no deeper messages than 100"
         )
     for index in range(len(table.fields)):
-        ref field = table.fields.unsafe_get(index)
+        ref field = table.fields.unsafe_at(index)
         var place = within(message, field.offset)
         if field.form == Form.MESSAGE or field.keeping == Keeping.MAP:
             _write_messages(out, place, table, index, writing)
@@ -175,7 +176,7 @@ def is_default(field: Field, place: Place) -> Bool:
 def _write_plain(
     mut out: Buffer, place: Place, table: MessageTable, index: Int
 ) raises ProtobufError:
-    ref field = table.fields.unsafe_get(index)
+    ref field = table.fields.unsafe_at(index)
     if field.form == Form.TEXT:
         ref text = place.unsafe_bitcast[String]()[]
         _put_text(out, text, table, index)
@@ -194,7 +195,7 @@ def _write_optional(
     """Writes the value of an `Optional`, which has one."""
     _write_plain(
         out,
-        optional_value(table.fields.unsafe_get(index).form, place),
+        optional_value(table.fields.unsafe_at(index).form, place),
         table,
         index,
     )
@@ -281,38 +282,38 @@ def _write_list(
     mut out: Buffer, place: Place, table: MessageTable, index: Int
 ) raises ProtobufError:
     """Writes a list of strings, octets or numbers."""
-    ref field = table.fields.unsafe_get(index)
+    ref field = table.fields.unsafe_at(index)
     if field.form == Form.TEXT:
         ref texts = place.unsafe_bitcast[List[String]]()[]
         for at in range(len(texts)):
             _put_tag(out, field)
-            _put_text(out, texts.unsafe_get(at), table, index)
+            _put_text(out, texts.unsafe_at(at), table, index)
     elif field.form == Form.OCTETS:
         ref pieces = place.unsafe_bitcast[List[List[UInt8]]]()[]
         for at in range(len(pieces)):
             _put_tag(out, field)
-            put_varint(out, UInt64(len(pieces.unsafe_get(at))))
-            out.append(Span(pieces.unsafe_get(at)))
+            put_varint(out, UInt64(len(pieces.unsafe_at(at))))
+            out.append(Span(pieces.unsafe_at(at)))
     elif field.form == Form.WORD:
         ref words = place.unsafe_bitcast[List[UInt32]]()[]
         if len(words) > 0:
             var start = _begin_numbers(out, field)
             for at in range(len(words)):
-                _put_element(out, field, UInt64(words.unsafe_get(at)))
+                _put_element(out, field, UInt64(words.unsafe_at(at)))
             _end_numbers(out, table, index, start)
     elif field.form == Form.LONG:
         ref longs = place.unsafe_bitcast[List[UInt64]]()[]
         if len(longs) > 0:
             var start = _begin_numbers(out, field)
             for at in range(len(longs)):
-                _put_element(out, field, longs.unsafe_get(at))
+                _put_element(out, field, longs.unsafe_at(at))
             _end_numbers(out, table, index, start)
     else:
         ref flags = place.unsafe_bitcast[List[Bool]]()[]
         if len(flags) > 0:
             var start = _begin_numbers(out, field)
             for at in range(len(flags)):
-                _put_element(out, field, UInt64(flags.unsafe_get(at)))
+                _put_element(out, field, UInt64(flags.unsafe_at(at)))
             _end_numbers(out, table, index, start)
 
 
@@ -335,7 +336,7 @@ def _put_element(mut out: Buffer, field: Field, bits: UInt64):
 def _end_numbers(
     mut out: Buffer, table: MessageTable, index: Int, start: Int
 ) raises ProtobufError:
-    if not table.fields.unsafe_get(index).row.is_expanded:
+    if not table.fields.unsafe_at(index).row.is_expanded:
         _end_length(out, start, table, index)
 
 
@@ -396,7 +397,7 @@ def _write_messages(
     writing: Writing,
 ) raises ProtobufError:
     """Writes a message within, a list of them, or a map."""
-    ref field = table.fields.unsafe_get(index)
+    ref field = table.fields.unsafe_at(index)
     var link = table.link(index)
     if field.keeping == Keeping.MAP:
         if link.count(place) > 0:
@@ -436,7 +437,7 @@ def _write_entry(context: Place, key: Place, value: Place) raises ProtobufError:
     """
     ref map = context.unsafe_bitcast[_MapContext]()[]
     ref out = map.out.unsafe_bitcast[Buffer]()[]
-    ref row = map.table.fields.unsafe_get(map.index).row
+    ref row = map.table.fields.unsafe_at(map.index).row
     if map.writing.depth_left <= 1:
         raise _refused(
             ProtobufErrorKind.TOO_DEEP,
@@ -444,7 +445,7 @@ def _write_entry(context: Place, key: Place, value: Place) raises ProtobufError:
             map.index,
             "no deeper messages than 100",
         )
-    _put_tag(out, map.table.fields.unsafe_get(map.index))
+    _put_tag(out, map.table.fields.unsafe_at(map.index))
     var start = _begin_length(out)
     out.append_octet(UInt8(1 << 3 | row.key.wire_type()))
     _write_alone(out, row.key, key, map)
@@ -483,6 +484,6 @@ def _refused(
     if index < 0:
         error.name_field(table.name, "", 0)
     else:
-        ref row = table.fields.unsafe_get(index).row
+        ref row = table.fields.unsafe_at(index).row
         error.name_field(table.name, row.name, row.number)
     return error^

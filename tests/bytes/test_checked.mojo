@@ -18,6 +18,19 @@ def test_at_lends_the_element() raises:
     assert_equal(span.at(2), 7)
 
 
+def test_unsafe_at_lends_the_element() raises:
+    var numbers: List[Int] = [3, 5, 7]
+    # SAFETY: all indices are below the lengths.
+    assert_equal(numbers.unsafe_at(2), 7)
+    numbers.unsafe_at(1) = 6
+    assert_equal(numbers[1], 6)
+    var four = Array[Int, 4](fill=1)
+    # SAFETY: as above.
+    four.unsafe_at(3) = 9
+    assert_equal(four.unsafe_at(3), 9)
+    assert_equal(Span(numbers).unsafe_at(0), 3)
+
+
 def test_parts_are_those_of_slices() raises:
     var octets = "hello".as_bytes()
     for start in range(len(octets) + 1):

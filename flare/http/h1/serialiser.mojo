@@ -435,7 +435,7 @@ def _first_not_visible(text: StringSpan, refused: UInt8) -> Int:
     var octets = text.as_bytes()
     var offset = 0
     while offset < len(octets):
-        var octet = octets.unsafe_get(offset)
+        var octet = octets.unsafe_at(offset)
         # From 33 to 126.
         if octet - 33 > 93 or octet == refused:
             break

@@ -84,10 +84,10 @@ def read_u32(octets: Span[UInt8, _], offset: Int) -> Int:
     # SAFETY: four octets were taken.
     var four = octets.between(offset, offset + 4)
     return (
-        (Int(four.unsafe_get(0)) << 24)
-        | (Int(four.unsafe_get(1)) << 16)
-        | (Int(four.unsafe_get(2)) << 8)
-        | Int(four.unsafe_get(3))
+        (Int(four.unsafe_at(0)) << 24)
+        | (Int(four.unsafe_at(1)) << 16)
+        | (Int(four.unsafe_at(2)) << 8)
+        | Int(four.unsafe_at(3))
     )
 
 
@@ -107,7 +107,7 @@ def parse_frame_header(octets: Span[UInt8, _]) -> FrameHeader:
     var word = byte_swap(
         octets.unsafe_ptr().unsafe_bitcast[UInt64]().unsafe_load[alignment=1]()
     )
-    var id = Int(word & 0x7F_FFFF) << 8 | Int(octets.unsafe_get(8))
+    var id = Int(word & 0x7F_FFFF) << 8 | Int(octets.unsafe_at(8))
     return FrameHeader(
         Int(word >> 40),
         UInt8((word >> 32) & 0xFF),

@@ -112,8 +112,8 @@ struct HpackDecoder(Movable):
             if index == 0:
                 raise _broken()
             # SAFETY: the index was checked.
-            var line = global_constant[STATIC_LINES]().unsafe_get(index - 1)
-            var note = global_constant[STATIC_NOTES]().unsafe_get(index - 1)
+            var line = global_constant[STATIC_LINES]().unsafe_at(index - 1)
+            var note = global_constant[STATIC_NOTES]().unsafe_at(index - 1)
             return _copy(static_octets(), line, note, out, start)
         var number = self._number(index)
         return _copy(
@@ -161,10 +161,10 @@ struct HpackDecoder(Movable):
         comptime NAME_BITS = FieldKind.KINDS | FieldKind.BAD_NAME
         if index <= STATIC_COUNT:
             # SAFETY: the index was checked.
-            var line = global_constant[STATIC_LINES]().unsafe_get(index - 1)
+            var line = global_constant[STATIC_LINES]().unsafe_at(index - 1)
             var start = line.name_offset()
             out.append(static_octets().between(start, start + line.name_len()))
-            return global_constant[STATIC_NOTES]().unsafe_get(index - 1)
+            return global_constant[STATIC_NOTES]().unsafe_at(index - 1)
         var number = self._number(index)
         var line = self.table.line(number)
         var start = line.name_offset()

@@ -116,8 +116,8 @@ def indexing_of(name: Span[UInt8, _]) -> Indexing:
     ref starts = global_constant[_NOT_KEPT_STARTS]()
     for index in range(_NOT_KEPT_COUNT):
         # SAFETY: there is one start more than there are lines.
-        var start = Int(starts.unsafe_get(index))
-        var end = Int(starts.unsafe_get(index + 1)) - 3
+        var start = Int(starts.unsafe_at(index))
+        var end = Int(starts.unsafe_at(index + 1)) - 3
         if end - start == len(name) and same_octets(
             text.between(start, end), name
         ):
@@ -454,12 +454,12 @@ def find_static(name: Span[UInt8, _], value: Span[UInt8, _]) -> StaticMatch:
     var octets = static_octets()
     var found = 0
     for index in range(STATIC_COUNT):
-        var line = lines.unsafe_get(index)
+        var line = lines.unsafe_at(index)
         var start = line.name_offset()
         if (
             line.name_len() != len(name)
-            or octets.unsafe_get(start + len(name) - 1)
-            != name.unsafe_get(len(name) - 1)
+            or octets.unsafe_at(start + len(name) - 1)
+            != name.unsafe_at(len(name) - 1)
             or not same_octets(octets.between(start, start + len(name)), name)
         ):
             if found > 0:

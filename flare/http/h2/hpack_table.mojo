@@ -214,7 +214,7 @@ def kind_of(name: Span[UInt8, _]) -> UInt8:
         ref rows = global_constant[_KIND_ROWS]()
         var text = _KINDS.as_bytes()
         for index in range(_KIND_COUNT):
-            var row = rows.unsafe_get(index)
+            var row = rows.unsafe_at(index)
             if row.name_len() != len(name):
                 continue
             var start = row.name_offset()
@@ -383,7 +383,7 @@ struct HpackTable(Movable):
         the first one of the connection."""
         debug_assert(self.has(number), "there is no such entry")
         # SAFETY: there is an entry, so that the length is a power of two.
-        return self._lines.unsafe_get(number & (len(self._lines) - 1))
+        return self._lines.unsafe_at(number & (len(self._lines) - 1))
 
     @always_inline
     def note(self, number: Int) -> UInt8:
@@ -391,7 +391,7 @@ struct HpackTable(Movable):
         first one of the connection."""
         debug_assert(self.has(number), "there is no such entry")
         # SAFETY: as for `line`; there are as many notes.
-        return self._notes.unsafe_get(number & (len(self._notes) - 1))
+        return self._notes.unsafe_at(number & (len(self._notes) - 1))
 
     @always_inline
     def has(self, number: Int) -> Bool:

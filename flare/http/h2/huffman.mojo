@@ -98,7 +98,7 @@ def huffman_len(octets: Span[UInt8, _]) -> Int:
     # SAFETY: an octet is an index into the table.
     var bit_count = 0
     for octet in octets:
-        bit_count += Int(_LENGTHS.as_bytes().unsafe_get(Int(octet))) - 65
+        bit_count += Int(_LENGTHS.as_bytes().unsafe_at(Int(octet))) - 65
     return (bit_count + 7) >> 3
 
 
@@ -108,8 +108,8 @@ def huffman_encode(mut out: Buffer, octets: Span[UInt8, _]):
     var bits = UInt64(0)
     var bit_count = 0
     for octet in octets:
-        var length = Int(_LENGTHS.as_bytes().unsafe_get(Int(octet))) - 65
-        bits = (bits << UInt64(length)) | UInt64(codes.unsafe_get(Int(octet)))
+        var length = Int(_LENGTHS.as_bytes().unsafe_at(Int(octet))) - 65
+        bits = (bits << UInt64(length)) | UInt64(codes.unsafe_at(Int(octet)))
         bit_count += length
         while bit_count >= 8:
             bit_count -= 8
@@ -144,12 +144,10 @@ def huffman_decode(mut out: Buffer, octets: Span[UInt8, _]) -> Int:
     var bit_count = 0
     while True:
         while bit_count <= 56 and position < len(octets):
-            bits |= UInt64(octets.unsafe_get(position)) << UInt64(
-                56 - bit_count
-            )
+            bits |= UInt64(octets.unsafe_at(position)) << UInt64(56 - bit_count)
             bit_count += 8
             position += 1
-        var entry = short.unsafe_get(Int(bits >> UInt64(64 - _SHORT_LEN)))
+        var entry = short.unsafe_at(Int(bits >> UInt64(64 - _SHORT_LEN)))
         var length = Int(entry >> 8)
         var symbol = Int(entry & 0xFF)
         if unlikely(length == 0):
@@ -160,7 +158,7 @@ def huffman_decode(mut out: Buffer, octets: Span[UInt8, _]) -> Int:
             break
         if unlikely(symbol == _END_OF_STRING):
             return HUFFMAN_BROKEN
-        room.unsafe_get(count) = UInt8(symbol)
+        room.unsafe_at(count) = UInt8(symbol)
         count += 1
         bits <<= UInt64(length)
         bit_count -= length
@@ -184,7 +182,7 @@ def _find_long(bits: UInt64) -> Int:
         var code = bits >> UInt64(64 - length)
         if code < first + UInt64(count):
             var index = start + Int(code - first)
-            var symbol = Int(global_constant[_BY_CODE]().unsafe_get(index))
+            var symbol = Int(global_constant[_BY_CODE]().unsafe_at(index))
             return (symbol << 8) | length
         first += UInt64(count)
         start += count
@@ -205,4 +203,4 @@ comptime _COUNTS = _make_counts()
 @always_inline
 def _count_of(length: Int) -> Int:
     # SAFETY: no length is above the last index.
-    return Int(global_constant[_COUNTS]().unsafe_get(length))
+    return Int(global_constant[_COUNTS]().unsafe_at(length))

@@ -179,7 +179,7 @@ def _skip(
     var end = start
     while UInt(end) < UInt(len(octets)):
         var octet = Int(octets.at(end))
-        if global_constant[_PARTS]().unsafe_get(octet) & part == 0:
+        if global_constant[_PARTS]().unsafe_at(octet) & part == 0:
             break
         end += 1
     return end

@@ -90,14 +90,14 @@ def state_after(state: StreamState, event: StreamEvent) -> StreamState:
     not happen, which `happens` tells."""
     # SAFETY: both numbers lie within the table.
     var index = Int(state.number) * StreamEvent.COUNT + Int(event.number)
-    return StreamState(global_constant[_STATES_AFTER]().unsafe_get(index))
+    return StreamState(global_constant[_STATES_AFTER]().unsafe_at(index))
 
 
 @always_inline
 def happens(state: StreamState, event: StreamEvent) -> Bool:
     # SAFETY: both numbers lie within the table.
     var index = Int(state.number) * StreamEvent.COUNT + Int(event.number)
-    return _TABLE.as_bytes().unsafe_get(index) != 46
+    return _TABLE.as_bytes().unsafe_at(index) != 46
 
 
 @fieldwise_init
@@ -227,7 +227,7 @@ struct StreamTable(Movable, Sized):
         # Most often it is the last one.
         var last = len(self._streams) - 1
         # SAFETY: from the first on, indices up to the last are the list's.
-        if last >= self._first and self._streams.unsafe_get(last).id == id:
+        if last >= self._first and self._streams.unsafe_at(last).id == id:
             return last - self._first
         return _find(Span(self._streams), self._first, id)
 
@@ -303,16 +303,16 @@ def _find(streams: Span[Http2Stream, _], first: Int, id: Int) -> Int:
     # Numbers of one side go up by two, and often none is gone between: it is
     # there or before.
     var start = first
-    var place = first + ((id - streams.unsafe_get(first).id) >> 1)
+    var place = first + ((id - streams.unsafe_at(first).id) >> 1)
     if place < first:
         return -1
     if place < end:
-        if streams.unsafe_get(place).id == id:
+        if streams.unsafe_at(place).id == id:
             return place - first
         end = place
     while start < end:
         var middle = (start + end) // 2
-        var found = streams.unsafe_get(middle).id
+        var found = streams.unsafe_at(middle).id
         if found == id:
             return middle - first
         if found < id:

@@ -62,7 +62,7 @@ def find_line(
     # SAFETY: the index stays below the number of lines.
     var wanted = name.as_bytes()
     for index in range(start, len(lines)):
-        var line = lines.unsafe_get(index)
+        var line = lines.unsafe_at(index)
         if line.name_len() != len(wanted):
             continue
         var offset = line.name_offset()

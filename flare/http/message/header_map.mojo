@@ -492,7 +492,7 @@ def check_field(name: StringSpan, value: StringSpan) raises HeaderError:
     var offset = 0
     for octet in name.as_bytes():
         # SAFETY: an octet is below 256.
-        if not global_constant[_IS_TCHAR]().unsafe_get(Int(octet)):
+        if not global_constant[_IS_TCHAR]().unsafe_at(Int(octet)):
             raise HeaderError("field name", name, offset)
         offset += 1
     offset = _plain_len(value.as_bytes())

@@ -792,7 +792,7 @@ def _by_octet[
     else:
         comptime OCTETS = octets_at(WAYS, OFFSET)
         # SAFETY: the segment is as long as the texts.
-        var octet = segment.unsafe_get(OFFSET)
+        var octet = segment.unsafe_at(OFFSET)
         comptime for index in range(len(OCTETS)):
             comptime OCTET = OCTETS[index]
             if octet == OCTET:

@@ -522,7 +522,7 @@ struct Utf8Checker(TrivialRegisterPassable):
                     index += _BLOCK_LEN
             var stop = min(count, index + _BLOCK_LEN)
             while index < stop:
-                if not self._take(octets.unsafe_get(index)):
+                if not self._take(octets.unsafe_at(index)):
                     return index
                 index += 1
         return -1
