@@ -28,6 +28,10 @@ TELLING = re.compile(
     r"(Tells|Counts|Gives|Lends|Names|Copies|Finds|Reads|Takes) |[^.]*[;,] (and )?gives "
 )
 Node = dict[str, Any]
+# What methods of the language's own traits take, the same for every type.
+OF_LANGUAGE: dict[str, Node] = {
+    "write_to": {"args": [{"name": "writer", "description": "Where to."}]}
+}
 
 
 @dataclass(frozen=True)
@@ -228,7 +232,7 @@ def completed(node: Node, found: dict[tuple[str, str], Node]) -> Node:
         {"name": field["name"], "description": flat(" ".join(prose(field)))}
         for field in node.get("fields", [])
     ]
-    others: dict[str, Node] = {"__init__": {"args": fields}}
+    others: dict[str, Node] = {**OF_LANGUAGE, "__init__": {"args": fields}}
     spoken = [*node["functions"]]
     for above in traits_of(node, found):
         trait = completed(above, found)

@@ -139,11 +139,7 @@ struct OrderOutcome(Copyable, Movable, Writable):
         )
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes how many have carried it out.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes how many have carried it out."""
         writer.write(self.done_count(), " of ", self.asked_count, " workers")
 
 

@@ -9,11 +9,7 @@ struct TextError(Copyable, Movable, Writable):
     """What is allowed."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the reason.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the reason."""
         writer.write(self.reason)
 
 

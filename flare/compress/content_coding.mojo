@@ -75,11 +75,7 @@ struct ContentCoding(Equatable, TrivialRegisterPassable, Writable):
         return "identity"
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write(self.name())
 
 

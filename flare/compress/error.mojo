@@ -44,11 +44,7 @@ struct CompressError(Copyable, Movable, Writable):
     """More, for people; may be empty."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message."""
         writer.write_string(self._message())
 
     @no_inline
@@ -142,9 +138,5 @@ struct Format(Equatable, TrivialRegisterPassable, Writable):
         return ZLIB_WRAPPED
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write(self.name())

@@ -28,11 +28,7 @@ struct HostNameError(Copyable, Movable, Writable):
     """Which rule it breaks there."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message, with octets that are not printable escaped.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message, with octets that are not printable escaped."""
         writer.write("'")
         write_escaped(self.text.as_bytes(), writer)
         writer.write("' is no host name: ", self.reason)

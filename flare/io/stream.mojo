@@ -52,11 +52,7 @@ struct UnexpectedEnd(Copyable, Movable, Writes):
     """How many there were."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes both counts.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes both counts."""
         writer.write("the stream ended after ", self.got)
         writer.write(" of ", self.wanted, " bytes")
 
@@ -71,11 +67,7 @@ struct LimitExceeded(Copyable, Movable, Writes):
     """The caller's limit in bytes."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes what is too long, and the limit.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes what is too long, and the limit."""
         writer.write("the ", self.what, " is longer than ", self.limit)
         writer.write(" bytes; pass a higher limit to read it")
 

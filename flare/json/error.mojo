@@ -120,11 +120,7 @@ struct JsonError(Copyable, Movable, Writable):
         return Self(kind, -1, 0, 0, "", String(expected), "")
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message."""
         writer.write_string(self._message())
 
     def _message(self) -> String:
@@ -191,11 +187,7 @@ struct JsonKind(Equatable, TrivialRegisterPassable, Writable):
         return "an object"
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write(self.name())
 
 

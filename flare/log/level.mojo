@@ -57,9 +57,5 @@ struct Level(Comparable, FromText, TrivialRegisterPassable, Writable):
         return "error" if self.number < Self.OFF.number else "off"
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write_string(self.name())

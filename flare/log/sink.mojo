@@ -33,11 +33,7 @@ struct LogFormat(Equatable, FromText, TrivialRegisterPassable, Writable):
         raise TextError("is neither text nor json")
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the format as `from_text` reads it.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the format as `from_text` reads it."""
         writer.write_string("json" if self == Self.JSON else "text")
 
 

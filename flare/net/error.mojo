@@ -36,11 +36,7 @@ struct NetworkErrorKind(Equatable, TrivialRegisterPassable, Writable):
     """The kind's name."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write(self.name)
 
 
@@ -172,11 +168,7 @@ struct NetworkError(Copyable, Movable, Writable):
         self.reason = errno_text(error.number)
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes operation, address and cause.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes operation, address and cause."""
         writer.write_string(self._message())
 
     @no_inline
@@ -273,11 +265,7 @@ struct AddressParseError(Copyable, Movable, Writable):
     """Which rule it breaks there."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message, with octets that are not printable escaped.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message, with octets that are not printable escaped."""
         writer.write_string(self._message())
 
     @no_inline

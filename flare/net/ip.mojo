@@ -205,11 +205,7 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
         return self._low < other._low
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the canonical text form (RFC 5952).
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the canonical text form (RFC 5952)."""
         writer.write_string(self._message())
 
     @no_inline
@@ -512,11 +508,7 @@ struct ZonedIpAddr(Copyable, Equatable, Movable, Writable):
         )
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the form that `parse` reads.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the form that `parse` reads."""
         self.ip.write_to(writer)
         if self.zone.byte_length() > 0:
             writer.write_string("%")
@@ -634,11 +626,7 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
         return _masked(plain, self.prefix_len) == self.base
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the form that `parse` reads.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the form that `parse` reads."""
         self.base.write_to(writer)
         writer.write_string("/")
         self.prefix_len.write_to(writer)

@@ -132,11 +132,7 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         )
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the form that `parse` reads.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the form that `parse` reads."""
         if self.ip.is_v6():
             writer.write_string("[")
             self.ip.write_to(writer)

@@ -133,11 +133,7 @@ struct ProtobufError(Copyable, Movable, Writable):
             self.field.write(".", field)
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message."""
         writer.write_string(self._message())
 
     @no_inline

@@ -40,11 +40,7 @@ struct WorkerStats(ImplicitlyCopyable, Writable):
     """The worker's process; 0 for threads, sums and workers that are gone."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the figures in one line.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the figures in one line."""
         writer.write(self.requests, " requests, ")
         writer.write(self.connections, " connections (")
         writer.write(self.open_connections, " open), ")

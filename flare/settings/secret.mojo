@@ -48,9 +48,5 @@ struct Secret(Copyable, FromText, Writable):
         return self._text
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes that there is a secret.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes that there is a secret."""
         writer.write_string("***")

@@ -40,11 +40,7 @@ struct SettingsError(Copyable, Movable, Writable):
     """What `--help` asks for; empty if it was not asked for."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes all problems, a line each.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes all problems, a line each."""
         writer.write_string("bad settings")
         for ref problem in self.problems:
             writer.write_string("\n  ")
@@ -81,11 +77,7 @@ struct Settings[T: Movable & Deinitable](Movable, Writable):
         return self.value^
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes a line for each setting: name, value, and where it is from.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes a line for each setting: name, value, and where it is from."""
         var name_len = 7
         var value_len = 5
         for ref row in self.rows:

@@ -38,11 +38,7 @@ struct TlsErrorKind(Equatable, ImplicitlyCopyable, Writable):
         return self.name == other.name
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write(self.name)
 
 
@@ -226,11 +222,7 @@ struct TlsError(Copyable, Movable, Writable):
         )
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the peer, what was found and what to do.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the peer, what was found and what to do."""
         writer.write("TLS")
         if self.peer.byte_length() > 0:
             writer.write_string(" with ")

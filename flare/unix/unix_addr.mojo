@@ -171,11 +171,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
     def write_to(self, mut writer: Some[Writer]):
         """Writes the path, `@` and the abstract name, or "unnamed".
 
-        Octets that are not printable are escaped.
-
-        Args:
-            writer: Where to.
-        """
+        Octets that are not printable are escaped."""
         if self.is_unnamed():
             writer.write("unnamed")
         elif self.is_abstract():

@@ -209,11 +209,7 @@ struct Url(Copyable, Equatable, Movable, Writable):
         return self._octets == other._octets
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the whole URL.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the whole URL."""
         writer.write(self.href())
 
 

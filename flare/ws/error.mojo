@@ -152,11 +152,7 @@ struct WsError(Copyable, Movable, Writable):
         )
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes URL, kind and cause.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes URL, kind and cause."""
         if self.url.byte_length() > 0:
             writer.write(self.url, ": ")
         writer.write(self.kind, ": ", self.reason)

@@ -178,6 +178,13 @@ def test_what_a_struct_says_itself_stands():
     assert told["raisesDoc"] == "Error: Never."
 
 
+def test_what_the_languages_own_traits_ask_for_needs_no_words():
+    parts = [{"name": "writer", "description": ""}]
+    node = struct(functions=[method("write_to", args=parts, summary="Writes the name.")])
+    [told] = docs_reference.completed(node, FOUND)["functions"][0]["overloads"]
+    assert told["args"] == [{"name": "writer", "description": "Where to."}]
+
+
 def test_nothing_is_told_of_a_method_that_no_trait_has():
     node = struct(functions=[method("shut", **SILENT)], parentTraits=[OF_TRAIT])
     [told] = docs_reference.completed(node, FOUND)["functions"][0]["overloads"]

@@ -33,11 +33,7 @@ struct MetadataError(Copyable, Movable, Writable):
     """What is wrong, and what is allowed."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes name and reason.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes name and reason."""
         writer.write_string(self._message())
 
     @no_inline

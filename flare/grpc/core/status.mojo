@@ -159,11 +159,7 @@ struct GrpcCode(Equatable, TrivialRegisterPassable, Writable):
         return Self.INTERNAL
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write_string(self.name())
 
 
@@ -271,11 +267,7 @@ struct GrpcStatus(Copyable, Movable, Writable):
         return None
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes code, message and note.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes code, message and note."""
         writer.write_string(self._text())
 
     @no_inline

@@ -309,11 +309,7 @@ struct EntityTag(Copyable, Equatable, Movable, Writable):
         return self.opaque == other.opaque
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the tag with its quotes.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the tag with its quotes."""
         if self.is_weak:
             writer.write("W/")
         writer.write('"', self.opaque, '"')

@@ -47,11 +47,7 @@ struct ByteRange(Equatable, TrivialRegisterPassable, Writable):
         return self.start + self.length
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the first and the last position, as Content-Range has them.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the first and the last position, as Content-Range has them."""
         writer.write(self.start, "-", self.end() - 1)
 
 

@@ -503,9 +503,5 @@ struct UploadError(Copyable, Movable, Writable):
         self.status = 500
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the reason.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the reason."""
         writer.write(self.reason)

@@ -45,11 +45,7 @@ struct ErrorCode(Equatable, TrivialRegisterPassable, Writable):
         return line_at(_CODE_NAMES, Int(self.number))
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write_string(self.name())
 
 
@@ -279,11 +275,7 @@ struct Http2Error(Copyable, Movable, Writable):
     """The stream on which it was broken; 0 if that is the connection."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes code, stream and rule.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes code, stream and rule."""
         writer.write_string(self.rule.code.name())
         if self.stream_id > 0:
             writer.write_string(" on stream ")

@@ -298,11 +298,7 @@ struct InputError(Copyable, Movable, Writable):
         return faults^
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes place, name and reason of each, escaped.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes place, name and reason of each, escaped."""
         writer.write(_text(self))
 
     @no_inline

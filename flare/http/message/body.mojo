@@ -175,11 +175,7 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         return String(from_utf8=self.as_bytes())
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the content as text, with octets that are not UTF-8 replaced.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the content as text; octets that are not UTF-8 are replaced."""
         writer.write(String(from_utf8_lossy=self.as_bytes()))
 
 

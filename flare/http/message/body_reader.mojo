@@ -26,11 +26,7 @@ struct BodyError(Copyable, Movable, Writable):
         self.reason = reason^
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the reason.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the reason."""
         writer.write("the request's content: ", self.reason)
 
 

@@ -26,11 +26,7 @@ struct ContentCodingError(Copyable, Movable, Writable):
     """The unknown coding; empty if there are too many of them."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message."""
         writer.write("Content-Encoding: ")
         if self.name.byte_length() == 0:
             writer.write("more than ", CODING_COUNT_MAX, " codings; ")

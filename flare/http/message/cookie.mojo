@@ -205,11 +205,7 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
     def write_to(self, mut writer: Some[Writer]):
         """Writes `name=value`, or the value alone if there is no name.
 
-        Source: RFC 6265bis section 5.8.3.
-
-        Args:
-            writer: Where to.
-        """
+        Source: RFC 6265bis section 5.8.3."""
         if self.name.byte_length() > 0:
             writer.write(self.name, "=")
         writer.write(self.value)
@@ -343,11 +339,7 @@ struct CookieError(Copyable, Movable, Writable):
         self.rule = "the header block would be too long; set fewer cookies"
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message, with the refused text escaped.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message, with the refused text escaped."""
         writer.write_string(self._message())
 
     def _message(self) -> String:
@@ -512,9 +504,5 @@ struct SameSite(Equatable, TrivialRegisterPassable, Writable):
         return ""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write(self.name())

@@ -215,11 +215,7 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         return FieldIterator[Self.o](None, self)
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes `name: value`, a line each.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes `name: value`, a line each."""
         for index in range(len(self)):
             writer.write_string(self.name(index))
             writer.write_string(": ")

@@ -129,11 +129,7 @@ struct FormData(Copyable, Equatable, Movable, Sized, Writable):
     def write_to(self, mut writer: Some[Writer]):
         """Writes the encoded form.
 
-        Source: URL Standard section 5.2.
-
-        Args:
-            writer: Where to.
-        """
+        Source: URL Standard section 5.2."""
         var encoded = List[UInt8]()
         for ref pair in self.pairs:
             if len(encoded) > 0:

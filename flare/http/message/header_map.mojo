@@ -323,11 +323,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         )
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes `name: value`, a line each.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes `name: value`, a line each."""
         for index in range(len(self)):
             writer.write(self.name(index), ": ", self.value(index), "\n")
 

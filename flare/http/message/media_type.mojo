@@ -48,11 +48,7 @@ struct MediaTypeError(Copyable, Movable, Writable):
         self.rule = rule
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message, with the text escaped.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message, with the text escaped."""
         writer.write("media type '")
         write_escaped(self.text.as_bytes(), writer)
         writer.write("': at byte ", self.offset, ", ", self.rule)
@@ -135,11 +131,7 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
         return None
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the media type.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the media type."""
         writer.write(self.essence)
         for ref parameter in self.parameters:
             writer.write("; ", parameter.name, "=")

@@ -72,9 +72,5 @@ struct Method(Equatable, Hashable, ImplicitlyCopyable, Writable):
         return "OTHER" if self.number == 0 else method_name(Int(self.number))
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write(self.name())

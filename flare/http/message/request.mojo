@@ -859,11 +859,7 @@ struct Version(Comparable, ImplicitlyCopyable, Writable):
         )
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the version as it stands on the wire.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the version as it stands on the wire."""
         writer.write_string("HTTP/")
         self.major.write_to(writer)
         writer.write_string(".")

@@ -77,9 +77,5 @@ struct Status(Comparable, Hashable, ImplicitlyCopyable, Writable):
         return self.code < 200 and self.code != 101
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the three digits.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the three digits."""
         writer.write(self.code)

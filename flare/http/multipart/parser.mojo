@@ -393,11 +393,7 @@ struct MultipartEvent(Equatable, ImplicitlyCopyable, Writable):
     """The form is complete; what follows is ignored."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the number of the case.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the number of the case."""
         writer.write(self.code)
 
 
@@ -436,11 +432,7 @@ struct MultipartError(Copyable, Movable, Writable):
         return 413 if self.is_too_large else 400
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message."""
         writer.write("multipart form: at byte ", self.offset, ", ", self.rule)
 
 

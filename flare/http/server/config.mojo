@@ -56,11 +56,7 @@ struct ListenerMode(Equatable, FromText, ImplicitlyCopyable, Writable):
         raise TextError("is neither per_worker nor shared")
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the case as `from_text` reads it.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the case as `from_text` reads it."""
         writer.write_string("shared" if self == Self.SHARED else "per_worker")
 
 

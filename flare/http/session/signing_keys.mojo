@@ -32,11 +32,7 @@ struct SigningKeyError(Copyable, Movable, Writable):
     """Its length in bytes."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message."""
         writer.write_string(self._message())
 
     def _message(self) -> String:

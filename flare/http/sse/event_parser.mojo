@@ -33,11 +33,7 @@ struct EventTooLong(Copyable, Movable, Writable):
     """The limit in bytes."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the limit.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the limit."""
         writer.write("an event is longer than ", self.limit)
         writer.write(" bytes; allow more to read it")
 

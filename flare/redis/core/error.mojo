@@ -208,11 +208,7 @@ struct RedisErrorKind(Equatable, ImplicitlyCopyable, Writable):
         return self.name == other.name
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write_string(self.name)
 
 
@@ -285,11 +281,7 @@ struct RedisError(Copyable, Movable, Writable):
         return self.was_sent and self.kind.code.byte_length() == 0
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the server, the cause and what to do.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the server, the cause and what to do."""
         writer.write_string(self._message())
 
     @no_inline

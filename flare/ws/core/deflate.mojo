@@ -84,11 +84,7 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
         return Self(False, False, _WINDOW_BITS_MAX, _WINDOW_BITS_MAX)
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the value of a field that states the agreement.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the value of a field that states the agreement."""
         writer.write_string(PERMESSAGE_DEFLATE)
         if self.server_no_context_takeover:
             writer.write_string("; ")

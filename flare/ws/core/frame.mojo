@@ -54,11 +54,7 @@ struct Opcode(Equatable, TrivialRegisterPassable, Writable):
         return self.code <= 2 or (self.code >= 8 and self.code <= 10)
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         match Int(self.code):
             case 0:
                 writer.write("continuation")

@@ -249,11 +249,7 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
             self.immutable = True
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the directives as the value of a field.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the directives as the value of a field."""
         writer.write_string(self._value())
 
     @no_inline

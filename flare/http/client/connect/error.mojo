@@ -87,11 +87,7 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
     """Using a complete response: its status, its text, its JSON."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the name."""
         writer.write(self.name)
 
 
@@ -267,11 +263,7 @@ struct ClientError(Copyable, Movable, Writable):
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes URL, phase, kind and cause; of a status and of what is not the
-        client's the cause alone behind the URL.
-
-        Args:
-            writer: Where to.
-        """
+        client's the cause alone behind the URL."""
         writer.write_string(self._message())
 
     def _message(self) -> String:

@@ -94,11 +94,7 @@ struct ForwardingError(Copyable, Movable, Writable):
     """What was wrong, without anything that the client has sent."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the reason.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the reason."""
         writer.write_string("not forwarded: ")
         writer.write_string(self.reason)
 
