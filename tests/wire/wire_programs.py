@@ -38,7 +38,7 @@ TOGETHER = [
      "servers/cache_server", "servers/cached_proxy", "servers/fetch_server",
      "clients/asker", "clients/cached_client"],
     ["servers/grpc_server", "servers/control_server", "servers/host_server",
-     "servers/layers_server",
+     "servers/layers_server", "servers/mirror_server",
      "clients/grpc_caller", "clients/route_guide_caller"],
 ]
 
