@@ -26,7 +26,7 @@ WINDOW = 1 << 20
 # Requests under way at the same time.
 COUNT = 60
 # What an allocator may keep more from one look to the next, and each request, in bytes.
-GROWTH_MAX, LEAK_MAX = 1_000_000, 1_000
+GROWTH_MAX, LEAK_MAX = 2_000_000, 1_000
 
 
 @dataclass

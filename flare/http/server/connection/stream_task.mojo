@@ -260,7 +260,9 @@ struct StreamPool(Defaultable, Movable):
         freed."""
         var length = task[].piece.capacity() + task[].unheard.capacity()
         if task[].request:
-            length += task[].request.held()[].content.capacity()
+            ref request = task[].request.held()[]
+            length += request.content.capacity()
+            length += request.section[].octets.capacity()
         if len(self._tasks) == _POOLED_COUNT_MAX or length > _POOLED_LEN_MAX:
             return
         # What it holds of others is let go at once.

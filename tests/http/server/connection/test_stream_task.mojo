@@ -104,3 +104,23 @@ def test_a_task_that_is_used_again_is_as_new() raises:
     assert_equal(again[].pace.turn, 0)
     assert_equal(again[].pace.clock.end_ms, NEVER)
     assert_equal(again[].pace.left_ms, 0)
+
+
+def test_what_has_grown_large_is_not_kept() raises:
+    var text = String("x") * 40_000
+    for part in ["fields", "content", "piece", "message"]:
+        var pool = StreamPool()
+        var used = OwnedPointer(StreamTask(7))
+        used[].request = OwnedPointer(ReceivedRequest())
+        ref request = used[].request.held()[]
+        if part == "fields":
+            request.section[].octets.write_string(text)
+        elif part == "content":
+            request.content.write_string(text)
+        elif part == "piece":
+            used[].piece.write_string(text)
+        else:
+            used[].unheard.write_string(text)
+        pool.give(used^)
+        # One that was kept has its request.
+        assert_false(pool.take(9)[].request.__bool__(), part)
