@@ -141,7 +141,7 @@ def _exchange(
     ref response = builder.response
     var text = String(response.status, response.reason, len(response.body))
     text.write(response.headers, response.trailers)
-    if call.will_follow(response):
+    if call.will_follow(response.status, response.headers):
         call.follow(response, config, 0)
         var has_secret = "authorization" in call.headers
         text.write(call.method, call.url, has_secret, len(call.body.content))
