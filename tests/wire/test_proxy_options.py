@@ -135,7 +135,7 @@ def test_the_same_upstream_has_no_second_time_for_its_head(proxied_group):
     def handle(connection: Connection) -> None:
         connection.head()
         if connection.number > 1:
-            time.sleep(1.5)
+            time.sleep(2.0)
             return connection.send(response(b"late"))
         connection.send(response(b"ok"))
         connection.head()
