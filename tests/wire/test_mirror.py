@@ -7,10 +7,12 @@ the first, and for requests one after the other; what two of them share shows he
 
 import contextlib
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
 import pytest
+from both_ways import Chunks
 from conftest import Client
 from grpc_support import frame, varint
 from h2_client import Answer, H2Client
@@ -101,26 +103,11 @@ def sent(ask: Ask) -> bytes:
 
 def take_chunks(client: Client) -> tuple[bytes, str | None]:
     """Content in chunks, and the field that follows it."""
-    body = b""
-    while True:
-        while b"\r\n" not in client.buffer:
-            client._more()
-        size, client.buffer = client.buffer.split(b"\r\n", 1)
-        length = int(size, 16)
-        while len(client.buffer) < length + 2:
-            client._more()
-        if length == 0:
-            break
-        body, client.buffer = body + client.buffer[:length], client.buffer[length + 2 :]
-    end = None
-    while not client.buffer.startswith(b"\r\n"):
-        while b"\r\n" not in client.buffer:
-            client._more()
-        line, client.buffer = client.buffer.split(b"\r\n", 1)
+    chunks = Chunks(client.sock, client.buffer)
+    body = b"".join(iter(chunks.chunk, b""))
+    client.buffer, end = chunks.buffer, None
+    for line in chunks.trailers:
         end = line.decode().split(":")[1].strip()
-        while len(client.buffer) < 2:
-            client._more()
-    client.buffer = client.buffer[2:]
     return body, end
 
 
@@ -156,33 +143,43 @@ def run_http1(server, random: Random, ways: list[str], count: int, rounds: int) 
                     take(client, ask)
 
 
-def run_http2(server, random: Random, ways: list[str], count: int, rounds: int) -> None:
-    """Streams of a few connections, of which some are reset in the midst."""
+def asked_by_turn(
+    server, random: Random, ways: list[str], count: int, rounds: int
+) -> Iterator[list[tuple["Forgetful", Ask]]]:
+    """What a few connections of HTTP/2 are to ask, turn by turn."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(opened(server)) for _ in range(4)]
         for turn in range(rounds):
-            begun, choices = [], choices_of_turn(random, ways, turn)
-            for at in range(count):
-                client = random.choice(clients)
-                ask = some_ask(random, turn * count + at, *choices)
-                has_content = ask.method in ("POST", "PUT")
-                fields = [("te", "trailers"), *ask.fields]
-                stream = client.request(ask.path, ask.method, fields, ends=not has_content)
-                if random.random() < 0.1:
-                    give_up(client, stream)
-                    continue
-                if has_content:
-                    client.upload(stream, ask.content)
-                if random.random() < 0.05:
-                    give_up(client, stream)
-                    continue
-                begun.append((client, stream, ask))
-            random.shuffle(begun)
-            for client, stream, ask in begun:
-                answer = client.answer(stream)
-                assert answer.reset is None or answer.ended, (ask.path, answer.reset)
-                end = dict(answer.trailers or []).get("x-end", None if ask.has_trailer else "")
-                ask.check(answer.status, answer.fields, answer.body, end)
+            choices = choices_of_turn(random, ways, turn)
+            yield [
+                (random.choice(clients), some_ask(random, turn * count + at, *choices))
+                for at in range(count)
+            ]
+
+
+def run_http2(server, random: Random, ways: list[str], count: int, rounds: int) -> None:
+    """Streams of a few connections, of which some are reset in the midst."""
+    for asked in asked_by_turn(server, random, ways, count, rounds):
+        begun = []
+        for client, ask in asked:
+            has_content = ask.method in ("POST", "PUT")
+            fields = [("te", "trailers"), *ask.fields]
+            stream = client.request(ask.path, ask.method, fields, ends=not has_content)
+            if random.random() < 0.1:
+                give_up(client, stream)
+                continue
+            if has_content:
+                client.upload(stream, ask.content)
+            if random.random() < 0.05:
+                give_up(client, stream)
+                continue
+            begun.append((client, stream, ask))
+        random.shuffle(begun)
+        for client, stream, ask in begun:
+            answer = client.answer(stream)
+            assert answer.reset is None or answer.ended, (ask.path, answer.reset)
+            end = dict(answer.trailers or []).get("x-end", None if ask.has_trailer else "")
+            ask.check(answer.status, answer.fields, answer.body, end)
 
 
 class Forgetful(H2Client):
@@ -224,36 +221,32 @@ def give_up(client: Forgetful, stream: int) -> None:
 
 def run_grpc(server, random: Random, ways: list[str], count: int, rounds: int) -> None:
     """Unary calls with metadata of all lengths."""
-    with contextlib.ExitStack() as stack:
-        clients = [stack.enter_context(opened(server)) for _ in range(4)]
-        for turn in range(rounds):
-            begun, choices = [], choices_of_turn(random, ways, turn)
-            for at in range(count):
-                client = random.choice(clients)
-                ask = some_ask(random, turn * count + at, *choices)
-                fields = [(n, v) for n, v in ask.fields if n != "content-type"]
-                length = random.choice(CONTENT_LENGTHS)
-                octets = (ask.id.encode() * (length // len(ask.id) + 1))[:length]
-                message = b"\x0a" + varint(length) + octets if length else b""
-                stream = client.request(
-                    f"/mirror.Mirror/{ask.way}", "POST",
-                    [("content-type", "application/grpc"), ("te", "trailers"), *fields],
-                    ends=False,
-                )
-                client.upload(stream, frame(message))
-                if random.random() < 0.05:
-                    give_up(client, stream)
-                    continue
-                begun.append((client, stream, fields, message))
-            random.shuffle(begun)
-            for client, stream, fields, message in begun:
-                answer = client.answer(stream)
-                wanted = {**dict(fields), "content-type": "application/grpc"}
-                assert answer.status == 200
-                assert {name: answer.fields.get(name) for name in wanted} == wanted
-                assert answer.body == frame(message)
-                trailers = {f"{name}-end": value for name, value in fields}
-                assert dict(answer.trailers) == {"grpc-status": "0", **trailers}
+    for asked in asked_by_turn(server, random, ways, count, rounds):
+        begun = []
+        for client, ask in asked:
+            fields = [(n, v) for n, v in ask.fields if n != "content-type"]
+            length = random.choice(CONTENT_LENGTHS)
+            octets = (ask.id.encode() * (length // len(ask.id) + 1))[:length]
+            message = b"\x0a" + varint(length) + octets if length else b""
+            stream = client.request(
+                f"/mirror.Mirror/{ask.way}", "POST",
+                [("content-type", "application/grpc"), ("te", "trailers"), *fields],
+                ends=False,
+            )
+            client.upload(stream, frame(message))
+            if random.random() < 0.05:
+                give_up(client, stream)
+                continue
+            begun.append((client, stream, fields, message))
+        random.shuffle(begun)
+        for client, stream, fields, message in begun:
+            answer = client.answer(stream)
+            wanted = {**dict(fields), "content-type": "application/grpc"}
+            assert answer.status == 200
+            assert {name: answer.fields.get(name) for name in wanted} == wanted
+            assert answer.body == frame(message)
+            trailers = {f"{name}-end": value for name, value in fields}
+            assert dict(answer.trailers) == {"grpc-status": "0", **trailers}
 
 
 LOCAL = ["loop", "thread", "later"]

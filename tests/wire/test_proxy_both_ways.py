@@ -368,10 +368,10 @@ SKIPPED_LEN_MAX = 256 * 1024
 GET_LINE = b"GET / HTTP/1.1\r\n"
 
 
-def refused(pair, head: bytes):
+def refused(pair, head: bytes, **config):
     """Asks, and takes the whole of an early refusal that does not say close."""
     taken = threading.Event()
-    client, *_ = pair("1.1", "1.1", refuse_in_parts(taken))
+    client, *_ = pair("1.1", "1.1", refuse_in_parts(taken), **config)
     client.sock.sendall(head)
     assert client.respond() == 413
     assert b"connection: close" not in client.head.lower()
@@ -415,20 +415,10 @@ def test_what_can_not_be_dropped_ends_the_connection(pair, head, rest):
 
 
 @pytest.mark.parametrize("head", [HEAD, SIZED % 10], ids=["chunked", "sized"])
-def test_content_that_does_not_come_ends_the_connection(start, head):
+def test_content_that_does_not_come_ends_the_connection(pair, head):
     """After `body_timeout_ms`, and without an answer."""
-    taken = threading.Event()
-    handle = refuse_in_parts(taken)
-    upstream = RawServer(lambda connection: handle(PlainUpstream(connection)))
-    server = start("proxy_server", upstream=upstream.url, server_body_timeout_ms=300)
-    client = PlainClient(server, None)
-    client.sock.sendall(head)
-    assert client.respond() == 413
-    taken.set()
-    assert client.chunks.take(11) == b"not so much"
+    client = refused(pair, head, server_body_timeout_ms=300)
     assert read_all(client.sock) == b""
-    client.close()
-    upstream.close()
 
 
 @pytest.mark.parametrize("near, far", PAIRS)
