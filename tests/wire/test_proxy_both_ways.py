@@ -287,7 +287,7 @@ def test_an_upstream_that_answers_early_and_closes(pair, near, says):
         taken.wait(WAIT_S)
         upstream.connection.send(b"so much")
         upstream.connection.sock.shutdown(socket.SHUT_WR)
-        upstream.sees_end()
+        read_all(upstream.connection.sock)
 
     client, server, upstream = pair(near, "1.1", handle)
     client.ask()
@@ -358,7 +358,7 @@ def refuse_in_parts(taken: threading.Event):
         )
         taken.wait(WAIT_S)
         upstream.connection.send(b"so much")
-        upstream.sees_end()
+        read_all(upstream.connection.sock)
 
     return handle
 
