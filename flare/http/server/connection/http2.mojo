@@ -48,6 +48,8 @@ from std.sys.intrinsics import likely, unlikely
 
 comptime _SEND_COUNT_MAX = 4
 # Portions of `FLUSH_LEN` of content that are sent in one round.
+comptime _KEPT_INPUT_LEN = 2_048
+# Room for parts of frames that a connection keeps while it has none, in bytes.
 
 
 def begins_http2(
@@ -240,6 +242,8 @@ def _end_round(
     if len(input) > 0:
         link.input.append(input.span())
         input.clear()
+    elif unlikely(link.input.capacity() > _KEPT_INPUT_LEN):
+        link.input = Buffer(0)
     if action == NextAction.YIELD:
         # Also if threads get requests before.
         connection.backlog.note_unread()
