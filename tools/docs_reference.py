@@ -30,7 +30,8 @@ TELLING = re.compile(
 Node = dict[str, Any]
 # What methods of the language's own traits take, the same for every type.
 OF_LANGUAGE: dict[str, Node] = {
-    "write_to": {"args": [{"name": "writer", "description": "Where to."}]}
+    "write_to": {"args": [{"name": "writer", "description": "Where to."}]},
+    "__deinit__": {"summary": "Drops what it holds."},
 }
 
 

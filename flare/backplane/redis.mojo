@@ -170,7 +170,6 @@ struct RedisBackplane(Backplane):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def connect(mut self, *, wants_past: Bool) raises:

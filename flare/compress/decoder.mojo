@@ -92,7 +92,6 @@ struct Decoder(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def receive(

@@ -109,7 +109,6 @@ struct Encoder(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def receive(

@@ -414,7 +414,6 @@ struct JsonValue(Movable, Sized):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @always_inline

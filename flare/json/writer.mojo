@@ -66,7 +66,6 @@ struct JsonWriter(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def begin_object(mut self) raises JsonError:

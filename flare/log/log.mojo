@@ -47,7 +47,6 @@ trait Logger:
 
         Args:
             level: Its level.
-            message: What happened.
         """
         ...
 

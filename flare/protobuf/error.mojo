@@ -79,7 +79,6 @@ struct ProtobufError(Copyable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

@@ -65,7 +65,6 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

@@ -261,7 +261,6 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def _commands(ref self) -> ref[self] Command:

@@ -100,7 +100,6 @@ struct RedisConfig(Copyable, Defaultable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

@@ -32,7 +32,6 @@ struct Pipeline(Movable, Sized):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def __len__(self) -> Int:

@@ -116,7 +116,6 @@ trait StreamCommands(RedisCommands):
 
         Args:
             key: The stream.
-            pairs: Field and value in turn.
             max_len: About how many entries stay; 0 for all.
         """
         ref room = self._next()

@@ -102,7 +102,6 @@ struct RedisSubscriber(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def subscribe(mut self, *channels: String) raises RedisError:

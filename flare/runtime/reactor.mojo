@@ -54,7 +54,6 @@ struct Reactor(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def register(

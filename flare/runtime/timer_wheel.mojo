@@ -84,7 +84,6 @@ struct TimerWheel(Movable, Sized):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def __len__(self) -> Int:

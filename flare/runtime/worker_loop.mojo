@@ -139,7 +139,6 @@ struct WorkerLoop(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def unsafe_attach(

@@ -75,7 +75,6 @@ struct TestClient(RequestMethods):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def send(mut self, var request: ClientRequest) raises -> ClientResponse:

@@ -73,7 +73,6 @@ struct TlsConfig(Copyable, Equatable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
 
@@ -179,7 +178,6 @@ struct TlsServerConfig(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def add(mut self, var identity: TlsIdentity):

@@ -75,7 +75,6 @@ struct TlsClientContext(ImplicitlyCopyable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def session(self, host: StringSpan) raises TlsError -> TlsSession:
@@ -191,7 +190,6 @@ struct TlsServerContext(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def session(self) raises TlsError -> TlsSession:

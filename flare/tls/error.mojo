@@ -209,7 +209,6 @@ struct TlsError(Copyable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def is_untrusted(self) -> Bool:

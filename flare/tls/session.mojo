@@ -124,7 +124,6 @@ struct TlsSession(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def advance(

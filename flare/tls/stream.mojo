@@ -239,7 +239,6 @@ struct TlsStream(Readable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

@@ -74,16 +74,11 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
 
     @implicit
     def __init__(out self, text: StringLiteral) raises NetworkError:
-        """Reads an address as `parse` does.
-
-        Raises:
-            NetworkError: With the kind `BadAddress`.
-        """
+        """Reads an address as `parse` does."""
         self = Self.parse(text)
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

@@ -55,7 +55,6 @@ struct Url(Copyable, Equatable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

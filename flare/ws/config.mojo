@@ -73,7 +73,6 @@ struct WsClientConfig(Copyable, Defaultable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def offers_http2(self, is_tls: Bool) -> Bool:

@@ -185,6 +185,19 @@ def test_what_the_languages_own_traits_ask_for_needs_no_words():
     assert told["args"] == [{"name": "writer", "description": "Where to."}]
 
 
+def test_what_drops_a_value_needs_no_words():
+    node = struct(functions=[method("__deinit__", summary="", description="")])
+    [told] = docs_reference.completed(node, FOUND)["functions"][0]["overloads"]
+    assert told["summary"] == "Drops what it holds."
+    assert docs_reference.is_complete(told)
+
+
+def test_what_a_struct_says_of_dropping_it_stands():
+    node = struct(functions=[method("__deinit__", summary="Closes the socket.")])
+    [told] = docs_reference.completed(node, FOUND)["functions"][0]["overloads"]
+    assert told["summary"] == "Closes the socket."
+
+
 def test_nothing_is_told_of_a_method_that_no_trait_has():
     node = struct(functions=[method("shut", **SILENT)], parentTraits=[OF_TRAIT])
     [told] = docs_reference.completed(node, FOUND)["functions"][0]["overloads"]

@@ -132,5 +132,4 @@ struct GrpcCallOptions(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return

@@ -132,7 +132,6 @@ struct CallResponse(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def take_head(mut self, http_status: Int, headers: HeaderMap):

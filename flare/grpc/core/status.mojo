@@ -220,7 +220,6 @@ struct GrpcStatus(Copyable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def is_ok(self) -> Bool:

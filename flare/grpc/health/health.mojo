@@ -70,7 +70,6 @@ struct HealthState(Copyable, Movable):
         """Says whether a service answers; who watches it hears that.
 
         Args:
-            service: Its full name; empty for the server as a whole.
             is_serving: Whether it answers.
         """
         var known = self._known.lock()

@@ -113,7 +113,6 @@ struct GrpcCall(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def metadata(mut self) -> ref[self._metadata] Metadata:

@@ -159,7 +159,6 @@ struct GrpcServices(Handler, HoldsHandler):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def json(ref self) -> ref[self._json[]] ProtobufJson:

@@ -219,7 +219,6 @@ struct CacheStore(ImplicitlyCopyable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def has_shared(self) -> Bool:

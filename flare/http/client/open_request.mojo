@@ -294,9 +294,6 @@ struct OpenRequest(Readable):
         """Reads what is there, waiting for the first octet, and gives how many
         octets that is; 0 at the end.
 
-        Args:
-            room: Where to; not empty.
-
         Raises:
             ClientError: If the content cannot be had: the connection fails or
                 is silent for too long, the content is cut short or cannot be

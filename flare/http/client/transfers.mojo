@@ -127,9 +127,6 @@ trait TransferMethods(RequestMethods):
             request: The request.
             progress: Is told; it counts octets as transferred.
 
-        Returns:
-            The response.
-
         Raises:
             ClientError: If there is none, or `progress` raises.
         """

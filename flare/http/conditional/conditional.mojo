@@ -289,9 +289,6 @@ struct EntityTag(Copyable, Equatable, Movable, Writable):
     def matches_strongly(self, other: Self) -> Bool:
         """Compares two tags (RFC 9110 section 8.8.3.2).
 
-        Args:
-            other: A tag.
-
         Returns:
             True if both are strong and the same.
         """

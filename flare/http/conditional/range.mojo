@@ -326,9 +326,6 @@ struct ByterangesLayout(Copyable, Movable):
     def head(self, index: Int) -> String:
         """Writes what stands before a range.
 
-        Args:
-            index: At least 0 and less than `part_count()`.
-
         Returns:
             The delimiter and the part's fields.
         """

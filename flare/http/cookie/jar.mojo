@@ -94,9 +94,6 @@ struct CookieJar(Copyable, Movable, Sized):
         `store_cookie` binds a cookie to a host. With `max_age` of 0 it removes
         one.
 
-        Args:
-            cookie: The cookie.
-
         Raises:
             CookieError: If it cannot be sent.
         """
@@ -129,7 +126,6 @@ struct CookieJar(Copyable, Movable, Sized):
         Args:
             url: Where the response came from.
             set_cookie: The value of one Set-Cookie field line.
-            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
 
         Returns:
             False if the cookie is ignored.
@@ -150,7 +146,6 @@ struct CookieJar(Copyable, Movable, Sized):
         Args:
             url: A URL of the host.
             cookie: The cookie.
-            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
 
         Returns:
             False if the cookie is ignored. One that has ended already removes

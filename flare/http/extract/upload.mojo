@@ -62,7 +62,6 @@ struct FormUpload(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def receive(mut self, octets: Span[UInt8, _]) raises UploadError:
@@ -288,7 +287,6 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def __len__(self) -> Int:

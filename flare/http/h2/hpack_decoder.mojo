@@ -63,7 +63,6 @@ struct HpackDecoder(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def begin(mut self):

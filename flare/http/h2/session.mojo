@@ -183,7 +183,6 @@ struct Http2Session(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def begin(mut self, mut out: Buffer):

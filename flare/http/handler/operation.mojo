@@ -130,7 +130,6 @@ struct Operation(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def takes[T: AnyType](mut self, var media_type: String):
@@ -243,7 +242,6 @@ struct InputError(Copyable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

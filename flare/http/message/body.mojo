@@ -86,7 +86,6 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

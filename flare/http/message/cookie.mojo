@@ -95,7 +95,6 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def check(self) raises CookieError:

@@ -54,7 +54,6 @@ struct FormData(Copyable, Equatable, Movable, Sized, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

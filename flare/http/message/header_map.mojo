@@ -77,7 +77,6 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def _has_content_type(self) -> Int:

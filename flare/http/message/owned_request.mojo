@@ -159,7 +159,6 @@ struct OwnedRequest(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def add_header(

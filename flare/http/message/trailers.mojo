@@ -55,7 +55,6 @@ struct Trailers(Copyable, Defaultable, Movable, Sized):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @always_inline

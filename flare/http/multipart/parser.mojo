@@ -81,7 +81,6 @@ struct MultipartParser(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def receive(mut self, octets: Span[UInt8, _]) raises MultipartError:

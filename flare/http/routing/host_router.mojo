@@ -66,7 +66,6 @@ struct HostRouter(Handler):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def add(

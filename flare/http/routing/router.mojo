@@ -62,7 +62,6 @@ struct Router(Handler):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def route(

@@ -256,7 +256,6 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

@@ -169,7 +169,6 @@ struct HttpServer(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

@@ -242,7 +242,6 @@ struct FileServer(Handler):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def serve(self, req: Request) raises -> Response:

@@ -199,7 +199,6 @@ struct RedisResponses(Copyable, ResponseStore):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def timeout_ms(self) -> Int:

@@ -140,7 +140,6 @@ struct WsConfig(Copyable, Defaultable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def check(self) raises:

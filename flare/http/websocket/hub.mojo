@@ -111,7 +111,6 @@ struct WsHub(Copyable, HasBackplane):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def join(self, sender: WsSender, room: StringSpan = ""):

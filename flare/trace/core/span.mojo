@@ -101,7 +101,6 @@ struct TraceSpan(ImplicitlyCopyable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def is_recording(self) -> Bool:

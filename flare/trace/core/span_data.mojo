@@ -58,11 +58,7 @@ struct AttributeValue(Copyable, Movable):
 
     @implicit
     def __init__(out self, var text: String):
-        """Takes text.
-
-        Args:
-            text: The text.
-        """
+        """Takes text."""
         self.kind = Self.TEXT
         self.text = text^
         self.integer = 0
@@ -92,11 +88,7 @@ struct AttributeValue(Copyable, Movable):
 
     @implicit
     def __init__(out self, number: Float64):
-        """Takes a number.
-
-        Args:
-            number: The number.
-        """
+        """Takes a number."""
         self.kind = Self.FLOAT
         self.text = String()
         self.integer = 0
@@ -241,7 +233,6 @@ struct SpanData(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def add_event(mut self, var event: SpanEvent):

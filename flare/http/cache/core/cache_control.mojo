@@ -114,7 +114,6 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     @staticmethod

@@ -79,7 +79,6 @@ struct CachePolicy(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def check(self) raises:

@@ -198,7 +198,6 @@ struct ClientError(Copyable, Movable, Writable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def name_setting(mut self, name: StaticString):

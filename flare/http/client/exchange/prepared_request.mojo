@@ -170,7 +170,6 @@ struct PreparedRequest(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def _choose_way(mut self, config: ClientConfig):

@@ -421,7 +421,6 @@ struct IdleConnection(Lendable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def another(self) -> Optional[Self]:

@@ -173,7 +173,6 @@ struct ClientConfig(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def drops_codings(self, headers: HeaderMap) -> Bool:

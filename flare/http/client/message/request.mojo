@@ -97,7 +97,6 @@ struct ClientRequest(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def set_trace(mut self, span: TraceSpan):
@@ -278,7 +277,6 @@ struct RequestBody(Copyable, Defaultable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def content_len(self) -> Int:

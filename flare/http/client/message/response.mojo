@@ -76,7 +76,6 @@ struct ClientResponse(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def set_story(mut self, var story: ResponseStory):
@@ -224,7 +223,6 @@ struct SendResult(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def take(deinit self) raises ClientError -> ClientResponse:

@@ -146,7 +146,6 @@ struct RetryPolicy(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def knows_repetition(self, headers: HeaderMap) -> Bool:

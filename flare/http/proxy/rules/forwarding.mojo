@@ -132,7 +132,6 @@ struct ForwardedRequest(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def target(self) -> StringSpan[ImmOrigin(origin_of(self._target))]:
@@ -239,7 +238,6 @@ struct ForwardingRules(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def check(self) raises:

@@ -136,7 +136,6 @@ struct GroupConfig(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def check(self) raises:

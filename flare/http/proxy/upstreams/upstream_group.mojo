@@ -160,7 +160,6 @@ struct UpstreamGroup(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def add(
