@@ -177,6 +177,20 @@ def test_a_server_says_how_long_to_wait(reader):
     assert 0.29 < stream.times[1] - stream.times[0] < 2.9
 
 
+def test_a_server_asks_for_no_wait(reader):
+    """WHATWG HTML section 9.2.3: a client may wait longer, so as not to overload a
+    server. Each event counts as a success, so no failure makes the waits longer."""
+    answers = [STREAM + b"retry: 0\ndata: %d\n\n" % index for index in range(4)]
+    stream = Stream(*answers)
+    number = listening(reader, stream.url)
+    got = [following(reader, number).get("data") for _ in answers]
+    following(reader, number, "stop")
+    stream.server.close()
+    assert got == ["0", "1", "2", "3"]
+    waits = [later - one for one, later in zip(stream.times, stream.times[1:])]
+    assert len(waits) == 3 and min(waits) > 0.09, waits
+
+
 def test_a_busy_server_is_asked_again(reader):
     busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
     stream = Stream(

@@ -46,6 +46,10 @@ comptime EVENT_RETRY_MAX_MS = 30_000
 """Longest wait after several failures in turn, in milliseconds, unless the
 server asks for more."""
 
+comptime EVENT_ASKED_MIN_MS = 100
+"""Shortest wait that a server may ask for, in milliseconds: one that says
+`retry: 0`, and ends each response, would be asked without a pause."""
+
 comptime EVENT_ASKED_MAX_MS = 600_000
 """Longest wait that a server may ask for, in milliseconds."""
 
@@ -64,11 +68,12 @@ struct EventSource(Movable):
             print(event.value().name, event.value().data)
 
     When the connection ends, is silent for too long or cannot be had, it comes
-    back, says which event was the last (`Last-Event-ID`), and goes on after
-    it. It waits as long as the server has asked for (`retry`), and longer from
-    failure to failure, with a random part. So it does when the server answers
-    429, 500, 502, 503 or 504, which browsers take for the end. 204 ends the
-    stream; any other answer but 200 with `text/event-stream` is an error.
+    back, says which event was the last (`Last-Event-ID`), and goes on after it.
+    It waits as long as the server has asked for (`retry`), but at least 100 ms,
+    and longer from failure to failure, with a random part. So it does when the
+    server answers 429, 500, 502, 503 or 504, which browsers take for the end.
+    204 ends the stream; any other answer but 200 with `text/event-stream` is an
+    error.
     """
 
     var last_id: String
@@ -162,7 +167,9 @@ struct EventSource(Movable):
         ref response = self._response.value()
         self.last_id = response.last_event_id()
         if response.retry_ms() >= 0:
-            self._retry_ms = min(response.retry_ms(), EVENT_ASKED_MAX_MS)
+            self._retry_ms = max(
+                EVENT_ASKED_MIN_MS, min(response.retry_ms(), EVENT_ASKED_MAX_MS)
+            )
 
     def _part(mut self):
         """Lets go of a connection that brings no more."""
