@@ -106,7 +106,8 @@ def test_httpx(sealed, certs):
             assert (answer.http_version, len(answer.content)) == ("HTTP/2", size)
         pieces = (b"x" * 1_000 for _ in range(300))
         assert client.post("/large", content=pieces).text == "300000"
-        assert client.get("/cookie", cookies={"a": "1", "b": "2"}).text == "a=1\nb=2\n"
+        client.cookies.update({"a": "1", "b": "2"})
+        assert client.get("/cookie").text == "a=1\nb=2\n"
 
 
 @pytest.fixture
