@@ -19,6 +19,8 @@ FAST = b"GET /fast HTTP/1.1\r\nHost: test\r\n\r\n"
 SLOW = b"GET /slow/%d HTTP/1.1\r\nHost: test\r\n\r\n"
 PATIENT = b"GET /patient HTTP/1.1\r\nHost: test\r\n\r\n"
 MIB = 1 << 20
+CHUNKED = "Transfer-Encoding: chunked"
+SKIPPED_LEN_MAX = 65_536
 
 
 @pytest.fixture(params=[0, 4], ids=["no threads", "handler threads"])
@@ -48,15 +50,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("framing", [sized(1_000_000), "Transfer-Encoding: chunked"])
 @pytest.mark.parametrize("target, status, fields", REFUSED)
-def test_what_needs_no_content_is_answered_by_the_head(
-    server, target, status, fields, framing
-):
+def test_what_needs_no_content_is_answered_by_the_head(server, target, status, fields):
     """9110-15.5: a request that fails by its head; 9112-9.3: content that will
     not be read ends the connection, so that none of it becomes a request."""
     with Client(server) as client:
-        client.send(head(target, framing, *fields))
+        client.send(head(target, sized(1_000_000), *fields))
         response = client.response()
         assert response.status == status
         assert response.fields["connection"] == "close"
@@ -79,17 +78,27 @@ def test_no_continue_for_what_needs_no_content(server, target, status, fields):
         assert client.is_closed()
 
 
+def chunk(octets: bytes) -> bytes:
+    return b"%x;a=b\r\n%s\r\n" % (len(octets), octets)
+
+
+LITTLE = {
+    "sized": (sized(20 * len(FAST)), FAST * 20),
+    "chunked": (CHUNKED, chunk(FAST) * 20 + b"0\r\nA: b\r\n\r\n"),
+}
+
+
 @pytest.mark.parametrize("step", [1, 7, 100_000])
+@pytest.mark.parametrize("framing, content", LITTLE.values(), ids=LITTLE)
 @pytest.mark.parametrize("target, status, fields", REFUSED)
 def test_little_content_is_skipped_and_the_connection_goes_on(
-    server, target, status, fields, step
+    server, target, status, fields, framing, content, step
 ):
     """9112-6.3: the next request starts where the content ends, though the
     content looks like requests."""
-    content = FAST * 20
     with Client(server) as client:
         for arrived in (0, 30):
-            client.send(head(target, sized(len(content)), *fields) + content[:arrived])
+            client.send(head(target, framing, *fields) + content[:arrived])
             response = client.response()
             assert response.status == status
             assert "connection" not in response.fields
@@ -99,6 +108,30 @@ def test_little_content_is_skipped_and_the_connection_goes_on(
             response = client.response()
             assert response.status == 200
             assert response.body == b"Hello, World!"
+
+
+BAD_RESTS = {
+    "much": chunk(bytes(SKIPPED_LEN_MAX)) + chunk(b"a"),
+    "a large chunk": b"%x\r\n" % (SKIPPED_LEN_MAX + 1),
+    "no chunk": b"x",
+}
+
+
+@pytest.mark.parametrize("rest", BAD_RESTS.values(), ids=BAD_RESTS)
+def test_chunks_that_are_not_skipped_end_the_connection(server, rest):
+    """9112-9.3: nothing of them becomes a request, and what was answered is not
+    answered again."""
+    with Client(server) as client:
+        client.send(head("/nowhere", CHUNKED))
+        response = client.response()
+        assert response.status == 404
+        assert "connection" not in response.fields
+        client.send(rest)
+        try:
+            client.send(FAST)
+        except OSError:
+            pass
+        assert client.is_closed()
 
 
 def test_content_that_comes_with_its_head_keeps_the_connection(server):

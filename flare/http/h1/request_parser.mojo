@@ -10,8 +10,8 @@
                 HEAD --complete, content--> HEAD_READY
                 HEAD_READY --limit set--> BODY --complete------> READY
                 READY --finish()--> HEAD of the next request
-                BODY --leave_content()--> READY, without content
-                HEAD --skip(count), skip_rest(body)--> SKIPPING
+                BODY --detach_body()--> READY, without content
+                HEAD --skip_rest(body)--> SKIPPING
                 SKIPPING --all dropped----------> SKIPPED, HEAD
 """
 
@@ -165,41 +165,21 @@ struct RequestParser(Movable):
         chunked one with the framing that is still in memory."""
         return len(self.input) - self.head.head_len
 
-    def leave_content(mut self) -> Int:
-        """Makes a request whose content is arriving complete, without content.
-
-        What has arrived of it is dropped. What has not is in the way of the
-        next request: it is to be skipped after `finish`, or the connection to
-        end. Returns how many bytes that is; -1 if nobody knows, for a chunked
-        body.
-        """
-        var rest_len = -1
-        if not self.head.framing.has(IS_CHUNKED):
-            rest_len = self.missing_len()
-        self._drop_content()
-        return rest_len
-
-    def skip(mut self, count: Int):
-        """Drops at least 1 octet that comes before the next request; no request
-        is under way."""
-        self.body.begin(ContentEnd.SIZED, count)
-        self.body.max_body_size = count
-        self._state = _SKIPPING
-
     def skip_rest(mut self, mut body: DetachedBody, len_max: Int):
         """Drops the rest of content that was taken out before the next request;
         no request is under way. `advance` raises if it breaks a rule, or if it
-        is more than `len_max` octets beyond what was taken."""
+        is more than `len_max` octets beyond what is here."""
         swap(self.body, body.decoder)
         self.body.max_body_size = min(
-            self.body.max_body_size, self.body.taken_len + len_max
+            self.body.max_body_size,
+            self.body.taken_len + len(body.input) + len_max,
         )
         self.input.append(body.input.span())
         self._state = _SKIPPING
 
     def is_skipping(self) -> Bool:
         """Tells whether octets are to be dropped before the next request: True
-        from `skip` on, until all have come."""
+        from `skip_rest` on, until all have come."""
         return self._state == _SKIPPING
 
     def detach_body(mut self) -> DetachedBody:
@@ -212,15 +192,12 @@ struct RequestParser(Movable):
         var detached = DetachedBody(
             decoder^, self.input.span().after(self.head.head_len)
         )
-        self._drop_content()
-        return detached^
-
-    def _drop_content(mut self):
         ref framing = self.head.framing
         self.input.truncate(self.head.head_len)
         framing.content_length = 0
         framing.flags &= ~IS_CHUNKED
         self._state = _COMPLETE
+        return detached^
 
     def end_connection(mut self):
         """Lets the connection end with the first request, as if it said so."""

@@ -137,13 +137,13 @@ def answer_by_head(
     """Lets the handler answer a request whose content it does not need, and of
     which a part is still to come, as `answer` does.
 
-    Little content is skipped when it comes. With much, or chunks, or a client
-    that may send it or not (RFC 9110 section 10.1.1) and waits for 100
-    (Continue) if `owes_continue`, the connection ends.
+    Little content is skipped when it comes. With much, or a client that may
+    send it or not (RFC 9110 section 10.1.1) and waits for 100 (Continue) if
+    `owes_continue`, the connection ends.
     """
-    var rest_len = parser.leave_content()
-    if rest_len < 0 or rest_len > SKIPPED_LEN_MAX or owes_continue:
+    if parser.missing_len() > SKIPPED_LEN_MAX or owes_continue:
         parser.end_connection()
+    var body = parser.detach_body()
     state.params[].clear()
     if connection.request.call.memo:
         state.lend_memo_of(connection.request.call.memo)
@@ -156,7 +156,7 @@ def answer_by_head(
     scope^.end()
     var result = queue_rare_response(parser, connection, state, response)
     if result == NextAction.WAIT:
-        parser.skip(rest_len)
+        parser.skip_rest(body, SKIPPED_LEN_MAX)
     else:
         connection.ending.end(is_unread=True)
     return result
