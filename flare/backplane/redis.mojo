@@ -489,7 +489,7 @@ struct _Writer(Task):
             _ = self._changed.wait_for(guard, _PAUSE_MAX_MS)
         return True
 
-    def _batch(self, mut pipe: Pipeline) -> Int:
+    def _batch(self, mut pipe: Pipeline) raises RedisError -> Int:
         """Takes the next messages; tells how many."""
         var guard = self._outbox.lock()
         var count = min(len(guard[]), _BATCH_COUNT)
@@ -521,8 +521,8 @@ struct _Writer(Task):
         they have had."""
         for _ in range(TURN_MAX):
             var pipe = Pipeline()
-            var count = self._batch(pipe)
             try:
+                var count = self._batch(pipe)
                 self._send(client, pipe)
                 return count
             except error:

@@ -1,6 +1,10 @@
 """Several commands that are sent together."""
 
-from flare.redis.core.any_command import GivenKey, append_command
+from flare.redis.core.any_command import (
+    GivenKey,
+    append_command,
+    check_name,
+)
 from flare.redis.core.command import Command, RedisArg, WaitPlace
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyItems, ReplyKind
@@ -43,13 +47,20 @@ struct Pipeline(Movable, Sized):
         self.commands.clear()
         self.given_keys.clear()
 
-    def command(mut self, name: StringSpan, *arguments: RedisArg):
+    def command(
+        mut self, name: StringSpan, *arguments: RedisArg
+    ) raises RedisError:
         """Adds any command.
 
         Args:
             name: The command, such as SET.
             arguments: Its arguments: texts, octets or numbers.
+
+        Raises:
+            RedisError: If the name cannot be right (`BAD_ARGUMENT`); nothing is
+                added then.
         """
+        check_name(name)
         self.commands.begin_any(name.as_bytes(), len(arguments))
         var wait = WaitPlace.of(name.as_bytes(), len(arguments))
         for index in range(len(arguments)):

@@ -62,8 +62,6 @@ def test_a_connection_that_was_altered_is_not_lent_again() raises:
     ]:
         for piped in [False, True]:
             assert_equal(_kept_behind(name, piped=piped), 0, String(name))
-    for name in ["SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "MONITOR"]:
-        assert_equal(_kept_behind(name, piped=True), 0, String(name))
 
 
 def test_other_connections_are_lent_again() raises:

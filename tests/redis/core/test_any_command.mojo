@@ -176,3 +176,22 @@ def test_commands_that_are_answered_by_messages_are_refused() raises:
         assert_equal(command.count, 0)
     with assert_raises(contains="RedisSubscriber"):
         append_command(command, "SUBSCRIBE", words, None)
+
+
+def test_a_pipeline_refuses_names_that_cannot_be_right() raises:
+    """Whichever way the arguments are given; nothing is added then."""
+    var words: List[String] = ["news"]
+    var pipe = Pipeline()
+    for row in [
+        ("SUBSCRIBE", "is answered by messages"),
+        ("monitor", "is answered by messages"),
+        ("", "has no name"),
+        ("SET a", "must be one word"),
+        ("GET\r\n", "must be one word"),
+    ]:
+        with assert_raises(contains=row[1]):
+            pipe.command(row[0], "news")
+        with assert_raises(contains=row[1]):
+            pipe.command(row[0], words)
+        assert_equal(len(pipe), 0)
+        assert_equal(len(pipe.commands.octets), 0)
