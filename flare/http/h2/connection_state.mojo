@@ -393,6 +393,7 @@ struct ConnectionState(Movable):
         stream.receive_window += more
         write_window_update(out, stream_id, more)
 
+    @always_inline
     def end_received(mut self, index: Int):
         """Notes that the peer has ended its side of a stream."""
         ref stream = self.table.at(index)

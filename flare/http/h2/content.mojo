@@ -98,7 +98,7 @@ struct ContentReceiver(Movable):
         self._padding_left = padding_len
         return True
 
-    @no_inline
+    @always_inline
     def take_last(
         mut self,
         length: Int,

@@ -241,28 +241,26 @@ struct Http2Session(Movable):
                 return Http2Event(EventKind.NEEDS_OCTETS)
             var header = parse_frame_header(input.span())
             self._check_order(header)
-            var event = Http2Event(EventKind.NEEDS_OCTETS)
+            if header.type == FrameType.DATA:
+                var rest_len = len(input)
+                var event = self._take_data(header, input, out, now_ms)
+                if (
+                    event.kind != EventKind.NEEDS_OCTETS
+                    or len(input) == rest_len
+                ):
+                    return event
+                continue
             var length = FRAME_HEADER_LEN + header.payload_len
-            var is_data = header.type == FrameType.DATA
-            if not is_data and len(input) < length:
-                return event
+            if len(input) < length:
+                return Http2Event(EventKind.NEEDS_OCTETS)
+            var event: Http2Event
             try:
-                if is_data:
-                    if not self.content.begin(
-                        header, input, out, self.state, now_ms
-                    ):
-                        return event
-                    if not self.content.is_in_frame():
-                        # An empty frame: there is nothing to wait for.
-                        event = self.content.take(input, out, self.state)
-                else:
-                    event = self._take_frame(header, input, out, now_ms)
+                event = self._take_frame(header, input, out, now_ms)
             except error:
                 if not error.rule.is_of_stream:
                     raise error^
                 event = self._end_stream_for(error, out, now_ms)
-            if not is_data:
-                input.consume(length)
+            input.consume(length)
             if self._block.stream_id == 0:
                 self.frame_count += 1
             if event.kind != EventKind.NEEDS_OCTETS:
@@ -338,24 +336,42 @@ struct Http2Session(Movable):
         if likely(self.content.take_last(length, stream_id, input, self.state)):
             self.frame_count += 1
             return True
-        return self._take_odd_content(input, out, now_ms)
-
-    @no_inline
-    def _take_odd_content(
-        mut self, mut input: Buffer, mut out: Buffer, now_ms: Int
-    ) raises Http2Error -> Bool:
         var header = parse_frame_header(input.span())
         self._check_order(header)
+        return (
+            self._take_data(header, input, out, now_ms).kind == EventKind.DATA
+        )
+
+    @no_inline
+    def _take_data(
+        mut self,
+        header: FrameHeader,
+        mut input: Buffer,
+        mut out: Buffer,
+        now_ms: Int,
+    ) raises Http2Error -> Http2Event:
+        """Takes DATA, or as much of it as is here; nothing if its beginning is
+        not."""
+        if (
+            header.flags == Flags.END_STREAM
+            and len(input) >= FRAME_HEADER_LEN + header.payload_len
+            and self.content.take_last(
+                header.payload_len, header.stream_id, input, self.state
+            )
+        ):
+            self.frame_count += 1
+            return Http2Event(EventKind.DATA, header.stream_id, True)
         var event: Http2Event
         try:
-            _ = self.content.begin(header, input, out, self.state, now_ms)
+            if not self.content.begin(header, input, out, self.state, now_ms):
+                return Http2Event(EventKind.NEEDS_OCTETS)
             event = self.content.take(input, out, self.state)
         except error:
             if not error.rule.is_of_stream:
                 raise error^
             event = self._end_stream_for(error, out, now_ms)
         self.frame_count += 1
-        return event.kind == EventKind.DATA
+        return event
 
     def take_section(mut self, mut other: OwnedPointer[Http2FieldSection]):
         """Gives the fields that came last to who keeps them.

@@ -138,7 +138,10 @@ def deadline_of(
 def earned_ms(moved_len: Int, rate: Int) -> Int:
     """Tells how much longer a peer may take for octets that have moved, rounded
     down. A rate, in octets a second, of 0 gives no time."""
-    return moved_len * 1_000 // rate if rate > 0 else 0
+    if moved_len == 0 or rate <= 0:
+        # Most often nothing has come when a request begins: no division then.
+        return 0
+    return moved_len * 1_000 // rate
 
 
 struct TakingClock(TrivialRegisterPassable):

@@ -19,6 +19,7 @@ from flare.http.h1.serialiser import (
     asks_for_close,
     sends_content,
 )
+from flare.http.message.body import Body
 from flare.http.message.content_length import announced_len
 from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
@@ -120,7 +121,7 @@ def _begin(
             )
             link.times.total.sent_len += content_len
         elif whole_len > 0 and whole_len <= room:
-            _send_whole(connection, link, index, response, state)
+            _send_whole(connection, link, index, response.body, state)
         else:
             _begin_content(connection, link, id, response, state)
             return
@@ -133,24 +134,24 @@ def _send_whole(
     connection: Connection,
     mut link: Http2Link,
     index: Int,
-    response: Response,
+    content: Body,
     mut state: WorkerState,
 ):
     """Writes content that its source has in memory, and its trailers, on the
     stream of an index."""
-    ref stream = response.body.lend_stream()
+    ref stream = content.lend_stream()
     ref session = link.session
     try:
         var trailers = stream.trailers()
-        var content = stream.whole()
-        session.write_data_at(state.out, index, content, not trailers)
-        link.times.total.sent_len += len(content)
+        var octets = stream.whole()
+        session.write_data_at(state.out, index, octets, not trailers)
+        link.times.total.sent_len += len(octets)
         if trailers:
             session.begin_block()
             add_trailers(session, trailers, link.name)
             session.end_block_at(state.out, index, True)
     except error:
-        var body = OutgoingBody(response.body.stream(), sends_regions=False)
+        var body = OutgoingBody(content.stream(), sends_regions=False)
         note_origin(body, state)
         _ = body.note_raised(error)
         log_failure(body, connection.peer, state)

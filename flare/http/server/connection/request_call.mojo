@@ -132,6 +132,18 @@ struct RequestCall(Movable):
     def __deinit__(deinit self):
         return
 
+    @always_inline
+    def renew(mut self):
+        """Makes it as new. Most of it is, and is not moved to be dropped."""
+        self.plan = CallPlan()
+        self.memo = None
+        self.charge = None
+        self.job = None
+        self.pipe = None
+        self.intake = Intake.WHOLE
+        self.turns = TurnClock()
+        self.is_head = False
+
     def begin(mut self, flag: ArcPointer[CancelFlag]):
         """Begins to wait for the handler that has a flag, and for nobody yet."""
         self.job = flag.copy()

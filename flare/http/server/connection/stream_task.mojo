@@ -148,7 +148,7 @@ struct StreamTask(Movable):
             self.body = OutgoingBody()
         self.phase = StreamPhase.CLIENT
         self.is_tunnel = False
-        self.call = RequestCall()
+        self.call.renew()
         self.expected_len = 0
         self.piped_len = 0
         self.received_len = 0
