@@ -14,6 +14,7 @@ from flare.http.server.connection.body_pipe import (
 from flare.http.server.connection.call_plan import CallPlan
 from flare.http.server.connection.deadlines import Wait, deadline_of
 from std.memory import ArcPointer, OwnedPointer
+from std.reflection import reflect
 
 
 @fieldwise_init
@@ -135,6 +136,9 @@ struct RequestCall(Movable):
     @always_inline
     def renew(mut self):
         """Makes it as new. Most of it is, and is not moved to be dropped."""
+        comptime assert (
+            reflect[Self].field_count() == 8
+        ), "a field stays as it was"
         self.plan = CallPlan()
         self.memo = None
         self.charge = None
