@@ -141,6 +141,9 @@ def test_the_end_of_the_clients_direction(proxied, proxied_tls, certs, client_ve
             octets += piece
         got.append(octets)
         connection.send(b"late")
+        if is_tls:
+            # Without a close_notify it might be cut off.
+            connection.sock.unwrap()
 
     if is_tls:
         _, server = proxied_tls(showing(certs), handle, ca=certs / "root.pem")
