@@ -57,18 +57,20 @@ struct _Node(Movable):
         self.batch = Command()
         self.members = []
 
-    def start_batch(mut self) raises RedisError:
-        """Sends its part of a pipeline."""
+    def start_batch(
+        mut self, connect_deadline: Deadline, time_ms: Int
+    ) raises RedisError:
+        """Sends its part of a pipeline, whose replies have their own time."""
         var was_open = self.link.connection.is_open()
-        self.link.open()
+        self.link.open(connect_deadline)
         try:
-            self.link.connection.start(self.batch)
+            self.link.connection.start(self.batch, time_ms)
         except error:
             # A connection that was idle for too long had ended.
             if error.kind != RedisErrorKind.CONNECTION_LOST or not was_open:
                 raise error.copy()
-            self.link.open()
-            self.link.connection.start(self.batch)
+            self.link.open(connect_deadline)
+            self.link.connection.start(self.batch, time_ms)
 
 
 @fieldwise_init
@@ -374,8 +376,11 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         var deadline = Deadline(self._config.timeout_ms)
         self._place_errands(pipe.commands, deadline)
         var attempt = 0
+        # Each node has the whole time for its part at first; what is repeated
+        # has what is left.
+        var time_ms = self._config.timeout_ms
         for _ in range(REDIRECTION_MAX):
-            self._run_batches()
+            self._run_batches(deadline, time_ms)
             var done_count = self._errands.count(_ErrandState.DONE)
             if done_count == len(self._errands.list):
                 break
@@ -388,6 +393,9 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 self._place_errands(pipe.commands, deadline)
             except:
                 # Each command that is left has its last error as its reply.
+                break
+            time_ms = deadline.left_ms()
+            if time_ms == 0:
                 break
         self._errands.replies.arrange()
         return self._errands.replies.lend().unsafe_lent_by[
@@ -420,23 +428,33 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             node.batch.count += 1
             node.members.append(index)
 
-    def _run_batches(mut self):
+    def _run_batches(mut self, deadline: Deadline, time_ms: Int):
         """Sends to all nodes, then receives from all."""
+        var waiting = List[Int]()
+        # Those that need no connection first: one that cannot be made keeps
+        # nobody else waiting.
+        for is_open in [True, False]:
+            for place in range(len(self._nodes)):
+                ref node = self._nodes[place][]
+                if len(node.members) > 0 and (
+                    node.link.connection.is_open() == is_open
+                ):
+                    waiting.append(place)
         var started = List[Int]()
-        for place in range(len(self._nodes)):
+        for index in range(len(waiting)):
+            var place = waiting.at(index)
             ref node = self._nodes[place][]
-            if len(node.members) == 0:
-                continue
+            var share = Deadline(share_ms(deadline, len(waiting) - index))
             try:
-                node.start_batch()
+                node.start_batch(share, time_ms)
                 started.append(place)
             except error:
-                for index in node.members:
-                    self._errands.fail(index, error)
+                for member in node.members:
+                    self._errands.fail(member, error)
         for place in started:
             ref node = self._nodes[place][]
             try:
-                node.link.connection.finish()
+                node.link.connection.finish(time_ms)
             except error:
                 for index in node.members:
                     self._errands.fail(index, error)
@@ -530,13 +548,34 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
     def _place_of(
         mut self, slot: Int, deadline: Deadline
     ) raises RedisError -> Int:
-        """Finds the node of a slot; any node if there is no key."""
-        if slot < 0 and len(self._nodes) > 0:
-            if self._nodes.at(self._last)[].link.connection.is_open():
-                return self._last
+        """Finds the node of a slot; any node if there is no key. Waits while no
+        node tells where the slots are, as if the command itself had failed so.
+        """
+        var attempt = 0
+        while True:
+            try:
+                return self._find_place(slot, deadline)
+            except error:
+                attempt += 1
+                if attempt == REDIRECTION_MAX or not may_repeat(error, False):
+                    raise error.copy()
+                if not self._wait(attempt, deadline):
+                    raise error.copy()
+
+    def _find_place(
+        mut self, slot: Int, deadline: Deadline
+    ) raises RedisError -> Int:
+        if slot < 0:
+            var place = self._any_open_place()
+            if place >= 0:
+                return place
         var owner = self._slots.owner(max(slot, 0))
         if not owner:
             self._refresh(deadline)
+            if slot < 0:
+                var place = self._any_open_place()
+                if place >= 0:
+                    return place
             owner = self._slots.owner(max(slot, 0))
         if owner:
             return self._place_of_node(owner.held())
@@ -547,6 +586,18 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             RedisErrorKind.CLUSTER_DOWN,
             String("no node of the cluster has slot ", slot),
         )
+
+    def _any_open_place(self) -> Int:
+        """Finds a node for a command without a key: the last one that answered,
+        or another master, that is connected; -1 if there is none."""
+        for offset in range(len(self._nodes)):
+            var place = (self._last + offset) % len(self._nodes)
+            ref node = self._nodes.at(place)[]
+            if node.link.connection.is_open() and (
+                node.name in self._slots.nodes
+            ):
+                return place
+        return -1
 
     def _place_of_node(mut self, name: String) raises RedisError -> Int:
         for index in range(len(self._nodes)):
@@ -582,7 +633,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 )
                 return
             except error:
-                causes.append(error.copy())
+                causes.append(_no_map(error))
         # There is a seed at least.
         raise causes.pop()
 
@@ -632,6 +683,20 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         """Closes all connections; a next command makes others."""
         for index in range(len(self._nodes)):
             self._nodes.at(index)[].link.close()
+
+
+@no_inline
+def _no_map(error: RedisError) -> RedisError:
+    """Says why a node does not tell where the slots are: nothing that the
+    caller wants has left then, as when a login fails."""
+    var failure = error.copy()
+    failure.was_sent = False
+    if (
+        failure.kind == RedisErrorKind.ANSWER_LOST
+        or failure.kind == RedisErrorKind.TIMEOUT
+    ):
+        failure.kind = RedisErrorKind.CONNECT_FAILED
+    return failure^
 
 
 @no_inline

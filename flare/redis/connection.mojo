@@ -221,24 +221,24 @@ struct RedisConnection(Movable):
             return -1
         return max(timeout_ms - (coarse_monotonic_ms() - self._used_ms), 0)
 
-    def start(mut self, command: Command) raises RedisError:
+    def start(mut self, command: Command, timeout_ms: Int) raises RedisError:
         """Sends at least one command; `finish` receives the replies. Other
         connections may be used in between. Raises as `exchange` does."""
         try:
             self._drop_lent()
             self._used_ms = coarse_monotonic_ms()
-            self._check_unread(self._timeout_ms)
+            self._check_unread(timeout_ms)
             self._parser.begin(command.count)
-            self._send(command.octets.span(), self._timeout_ms)
+            self._send(command.octets.span(), timeout_ms)
         except error:
             raise self._failed(error)
 
-    def finish(mut self) raises RedisError:
-        """Receives the replies of what `start` sent, within the usual time
-        since then. Raises as `exchange` does."""
+    def finish(mut self, timeout_ms: Int) raises RedisError:
+        """Receives the replies of what `start` sent, within a time that began
+        then. Raises as `exchange` does."""
         try:
             while not self._parser.advance(self._input.terminate()):
-                self._receive_until(self._used_ms, self._timeout_ms)
+                self._receive_until(self._used_ms, timeout_ms)
             self._lent_len = self._parser.length()
         except error:
             raise self._failed(error)

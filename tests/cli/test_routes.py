@@ -65,6 +65,23 @@ def main() raises:
     HttpServer.bind(SocketAddr.localhost(0)).serve(routes())
 """
 
+COUNTED = """
+from flare.http import Endpoint, Response, State, ok
+
+
+@fieldwise_init
+struct Count(Copyable, Movable):
+    var number: Int
+
+
+@fieldwise_init
+struct ShowCount(Endpoint):
+    var count: State[Count]
+
+    def serve(self) raises -> Response:
+        return ok(String(self.count.lock()[].number))
+"""
+
 
 def project(name: str, main: str) -> Path:
     """Writes a project; what was built of the same text before is used again."""
@@ -121,6 +138,20 @@ def test_the_document_that_is_served_is_written(documented):
     document = json.loads(result.stdout)
     assert document["info"] == {"title": "Pets", "version": "3.2"}
     assert "/pets/{id}" in document["paths"]
+
+
+def test_a_state_that_the_service_lends_is_not_missed():
+    """The service puts an App around its routes, and a document needs none."""
+    docs = 'add_api_docs(router, ApiInfo("Pets", "3.2"))'
+    count = 'router.get("/count", Extracted[ShowCount]())\n    '
+    main = MAIN.replace("# DOCS", count + docs).replace(
+        "from pets import", "from counted import ShowCount\nfrom pets import"
+    )
+    folder = project("lent", main.replace("import ApiInfo,", "import ApiInfo, Extracted,"))
+    (folder / "counted.mojo").write_text(COUNTED)
+    result = flare("openapi", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert "/count" in json.loads(result.stdout)["paths"]
 
 
 def test_the_page_is_no_document(documented):

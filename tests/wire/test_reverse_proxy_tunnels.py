@@ -5,15 +5,17 @@ import base64
 import contextlib
 import hashlib
 import re
+import socket
 import threading
 import time
 
 import pytest
-from conftest import Client, read_to, wait_until, wait_until_read
+from conftest import Client, read_all, read_to, wait_until, wait_until_read
 from h2_client import H2Client, encode
 from raw_server import Connection, RawServer, answering
 from ready import ready
-from test_h2_websocket import open_stream
+from test_h2_websocket import Socket, open_stream
+from test_proxy_upstream_tls import proxied_tls, showing  # noqa: F401
 from test_ws_client import GUID
 
 WAIT_S = 5
@@ -119,6 +121,52 @@ def test_who_ends_a_tunnel(proxied):
         client.send(ASK)
         assert client.response().status == 101
     assert ended.wait(WAIT_S)
+
+
+@pytest.mark.parametrize("client_version", [1, 2])
+@pytest.mark.parametrize("is_tls", [False, True])
+def test_the_end_of_the_clients_direction(proxied, proxied_tls, certs, client_version, is_tls):
+    """The upstream has all, then the end, and what it says to that arrives: a
+    WebSocket server answers a close frame (RFC 6455 section 5.5.1)."""
+    got = []
+    is_sent = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.send(accepting(connection.head()) + b"hi")
+        # Unread octets at the gateway would make its close a reset.
+        connection.send(b"!" * 1000)
+        assert is_sent.wait(WAIT_S)
+        octets = connection.buffer
+        while piece := connection.sock.recv(65536):
+            octets += piece
+        got.append(octets)
+        connection.send(b"late")
+        if is_tls:
+            # Without a close_notify it might be cut off.
+            connection.sock.unwrap()
+
+    if is_tls:
+        _, server = proxied_tls(showing(certs), handle, ca=certs / "root.pem")
+    else:
+        _, server = proxied(handle)
+    octets = bytes(n % 251 for n in range(60_000))
+    if client_version == 1:
+        with Client(server, WAIT_S) as client:
+            client.send(ASK)
+            assert client.response().status == 101
+            client.send(octets)
+            client.sock.shutdown(socket.SHUT_WR)
+            is_sent.set()
+            assert client.buffer + read_all(client.sock) == b"hi" + b"!" * 1000 + b"late"
+    else:
+        with H2Client(server) as client:
+            tunnel = Socket(client, "/chat")
+            tunnel.send(octets, ends=True)
+            is_sent.set()
+            client.until(lambda: tunnel.answer.is_over)
+            assert tunnel.answer.body == b"hi" + b"!" * 1000 + b"late"
+            assert tunnel.answer.ended and tunnel.answer.reset is None
+    assert got == [octets]
 
 
 def test_a_tunnel_in_which_nothing_moves_is_ended(proxied):
@@ -283,8 +331,6 @@ def test_streams_that_are_reset_leave_the_upstream(proxied):
 
 def test_websocket_over_http2_to_an_upstream_of_http1(proxied):
     """RFC 8441: the upstream is asked as RFC 6455 says."""
-    from test_h2_websocket import Socket
-
     heads.clear()
     _, server = proxied(accept_and_echo)
     with H2Client(server) as client:

@@ -119,9 +119,6 @@ struct _StreamEnd(LinkUser, TunnelSide):
         # They are the connection's, which goes on.
         return False
 
-    def may_end(self) -> Bool:
-        return True
-
     def close(mut self, unsent: Span[UInt8, _]):
         """Ends the stream: in good order if the upstream has ended its direction
         and takes all that is left, else by a reset."""

@@ -47,10 +47,6 @@ trait TunnelSide(Deinitable, Movable):
         """Tells whether octets that `send` has taken have not left."""
         ...
 
-    def may_end(self) -> Bool:
-        """Tells whether one direction can end before the other."""
-        ...
-
     def close(mut self, unsent: Span[UInt8, _]):
         """Ends it, whatever is under way. If the upstream still does not take
         what is unsent, it must not take what it got for all."""
@@ -98,10 +94,8 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
             self._unsent = Buffer(0)
 
     def end_input(mut self) -> Bool:
-        """Ends the direction to the upstream, too, after what waits for it.
-        Returns True if the upstream's own goes on."""
-        if not self._side[].may_end():
-            return False
+        """Ends the direction to the upstream, too, after what waits for it; the
+        upstream's own goes on. Returns True."""
         self._ends = True
         # Nothing else may move for long.
         self._send()
@@ -143,6 +137,8 @@ struct _LinkEnd(LinkUser, TunnelSide):
     var is_blocked: Bool
     # True if it never will.
     var is_broken: Bool
+    # True once it knows that nothing follows.
+    var has_ended: Bool
 
     def __init__(
         out self,
@@ -157,6 +153,7 @@ struct _LinkEnd(LinkUser, TunnelSide):
         self.first = first^
         self.is_blocked = False
         self.is_broken = False
+        self.has_ended = False
 
     @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
@@ -182,6 +179,9 @@ struct _LinkEnd(LinkUser, TunnelSide):
                 unsent.consume(count)
         if count >= 0:
             count = self.link[].flush()
+        if count >= 0 and ends and not self.has_ended:
+            self.has_ended = True
+            self.link[].finish_sending()
         self.is_blocked = count == -EAGAIN
         if count < 0 and not self.is_blocked:
             # What it has said before that is still to be read.
@@ -214,9 +214,6 @@ struct _LinkEnd(LinkUser, TunnelSide):
 
     def holds_octets(self) -> Bool:
         return self.link[].is_open() and self.link[].wants_write()
-
-    def may_end(self) -> Bool:
-        return False
 
     def close(mut self, unsent: Span[UInt8, _]):
         self.link[].close()

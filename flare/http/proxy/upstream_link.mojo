@@ -238,6 +238,11 @@ struct UpstreamLink(LoopTask, OctetStream):
         gives it."""
         return self.connection.held()[].transport.send_two(first, second)
 
+    def finish_sending(mut self):
+        """Tells the upstream that nothing follows, behind what was taken; what
+        it sends is still received."""
+        self.connection.held()[].transport.finish_sending()
+
     def flush(mut self) -> Int:
         """Sends what was taken and has not left yet. Returns 0 if all has left,
         or a negative number."""

@@ -118,6 +118,18 @@ struct Transport(Movable, OctetStream):
             # Then it ends as others do.
             pass
 
+    def finish_sending(mut self):
+        """Tells the other side that nothing follows, behind what was taken; what
+        it sends is still received. With TLS that is a close_notify alone.
+
+        Source: RFC 8446 section 6.1. Before TLS 1.3 the other side ends its own
+        direction with that (RFC 5246 section 7.2.1).
+        """
+        if self._tls:
+            self._tls.value()[].say_goodbye(self._socket)
+        else:
+            self._socket.finish_writing()
+
     def undelivered_len(self) -> Int:
         """Counts the octets that have not reached the other side's system; 0 if
         the system does not tell."""
