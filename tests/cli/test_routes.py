@@ -252,6 +252,7 @@ def test_an_error_of_the_function_is_shown():
     text = MAIN.replace("# DOCS", 'router.get("/", home)')
     result = flare("routes", cwd=project("failing", text))
     assert result.returncode == 1 and "`routes()` of main.mojo failed" in result.stderr
+    assert "stack trace" not in result.stderr
 
 
 def test_refusals_name_the_convention(tmp_path):

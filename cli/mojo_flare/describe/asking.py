@@ -36,7 +36,7 @@ from flare.http import ApiInfo, Handler, Operation, Request, Response, Router
 from flare.http import openapi_document
 from flare.json import json_text
 from flare.testing import TestClient
-from std.sys import argv
+from std.sys import argv, exit, stderr
 
 
 @fieldwise_init
@@ -82,13 +82,22 @@ def flare_openapi(
     return openapi_document(operations, info)
 
 
-def main() raises:
+def flare_answer() raises:
     var operations = routes().operations()
     if argv()[1] == "routes":
         flare_routes(operations)
         return
     var info = ApiInfo(String(argv()[3]), String(argv()[4]))
     print(flare_openapi(operations, String(argv()[2]), info))
+
+
+def main():
+    try:
+        flare_answer()
+    except error:
+        # Mojo would put words about stack traces around it.
+        print(error, file=stderr)
+        exit(1)
 '''
 
 
