@@ -228,6 +228,9 @@ struct _CaughtSignals(Movable):
             except error:
                 # It was caught before, so it can be.
                 log_line(String(error))
+        if len(self.rows) == 0:
+            # What hangs on a global is given back by nobody else.
+            self.rows = []
 
 
 def _none_caught() -> _CaughtSignals:
