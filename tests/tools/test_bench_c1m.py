@@ -1,5 +1,6 @@
 """Very many connections: what is counted, and the lines that are fitted."""
 
+import contextlib
 import socket
 import threading
 from contextlib import contextmanager
@@ -111,8 +112,10 @@ class Answering:
             except OSError:
                 return
             self.sockets.append(sock)
-            sock.recv(4096)
-            sock.sendall(self.answer)
+            # A client may leave whenever it likes.
+            with contextlib.suppress(ConnectionError):
+                sock.recv(4096)
+                sock.sendall(self.answer)
 
     def close(self) -> None:
         self.listener.close()

@@ -1,5 +1,6 @@
 """The Redis client with clusters whose nodes answer as they are told."""
 
+import contextlib
 import socket
 import threading
 import time
@@ -64,15 +65,13 @@ class Node:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        with connection:
+        # A client may leave whenever it likes.
+        with connection, contextlib.suppress(OSError):
             while data := connection.recv(65536):
                 answers = [self._answer(command) for command in commands_of(data)]
                 if None in answers:
                     return
-                try:
-                    connection.sendall(b"".join(answers))
-                except OSError:
-                    return
+                connection.sendall(b"".join(answers))
 
     def _answer(self, command: list[bytes]) -> bytes | None:
         if command[0] == b"HELLO":

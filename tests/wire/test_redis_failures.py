@@ -1,5 +1,6 @@
 """What the Redis client does when the server or the way to it fails."""
 
+import contextlib
 import socket
 import threading
 import time
@@ -48,7 +49,8 @@ class Scripted:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        with connection:
+        # A client may leave whenever it likes.
+        with connection, contextlib.suppress(OSError):
             while data := connection.recv(65536):
                 if b"HELLO" in data:
                     connection.sendall(HELLO)
