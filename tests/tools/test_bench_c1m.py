@@ -1,9 +1,8 @@
 """Very many connections: what is counted, and the lines that are fitted."""
 
-import contextlib
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from suite import c1m, cli
@@ -113,7 +112,7 @@ class Answering:
                 return
             self.sockets.append(sock)
             # A client may leave whenever it likes.
-            with contextlib.suppress(ConnectionError):
+            with suppress(ConnectionError):
                 sock.recv(4096)
                 sock.sendall(self.answer)
 
