@@ -4,7 +4,7 @@ from flare.bytes.checked import *
 from flare.redis.commands import RedisCommands
 from flare.redis.config import REDIS_PORT, RedisConfig
 from flare.redis.core.command import Command
-from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.core.error import RedisError, RedisErrorKind, failed_before
 from flare.redis.core.hash_slot import (
     SlotMap,
     key_slot,
@@ -633,7 +633,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 )
                 return
             except error:
-                causes.append(_no_map(error))
+                causes.append(failed_before(error))
         # There is a seed at least.
         raise causes.pop()
 
@@ -683,20 +683,6 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         """Closes all connections; a next command makes others."""
         for index in range(len(self._nodes)):
             self._nodes.at(index)[].link.close()
-
-
-@no_inline
-def _no_map(error: RedisError) -> RedisError:
-    """Says why a node does not tell where the slots are: nothing that the
-    caller wants has left then, as when a login fails."""
-    var failure = error.copy()
-    failure.was_sent = False
-    if (
-        failure.kind == RedisErrorKind.ANSWER_LOST
-        or failure.kind == RedisErrorKind.TIMEOUT
-    ):
-        failure.kind = RedisErrorKind.CONNECT_FAILED
-    return failure^
 
 
 @no_inline

@@ -7,7 +7,7 @@ from flare.net.error import BrokenPipe, ConnectionReset, Timeout
 from flare.net.raw_socket import RawSocket
 from flare.redis.config import RedisConfig
 from flare.redis.core.command import Command
-from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.core.error import RedisError, RedisErrorKind, failed_before
 from flare.redis.core.parser import ReplyParser
 from flare.redis.core.reply import Reply, ReplyKind
 from flare.sys.clock import Deadline, coarse_monotonic_ms
@@ -118,15 +118,7 @@ struct RedisConnection(Movable):
             if not self._tls:
                 _let_wait(self._socket, config.timeout_ms)
         except error:
-            # Nothing that its caller wants has left.
-            var failure = self._failed(error)
-            failure.was_sent = False
-            if (
-                failure.kind == RedisErrorKind.ANSWER_LOST
-                or failure.kind == RedisErrorKind.TIMEOUT
-            ):
-                failure.kind = RedisErrorKind.CONNECT_FAILED
-            raise failure^
+            raise failed_before(self._failed(error))
         self._timeout_ms = config.timeout_ms
 
     def _connect(

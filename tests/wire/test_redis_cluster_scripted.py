@@ -11,9 +11,9 @@ from conftest import running_client
 from ports import claim_port
 from ready import accepted
 from redis_servers import encoded
+from test_redis_failures import HELLO
 
 QUICK = {"backoff_ms": 10, "backoff_max_ms": 50}
-HELLO = b"%1\r\n+server\r\n+redis\r\n"
 SLOT_COUNT = 16384
 START_S = 0.4
 

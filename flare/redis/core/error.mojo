@@ -296,6 +296,20 @@ struct RedisError(Copyable, Movable, Writable):
 
 
 @no_inline
+def failed_before(error: RedisError) -> RedisError:
+    """Says why a command was not sent, by what failed before it, such as a login
+    or a map of slots: nothing that the caller wants has left."""
+    var failure = error.copy()
+    failure.was_sent = False
+    if (
+        failure.kind == RedisErrorKind.ANSWER_LOST
+        or failure.kind == RedisErrorKind.TIMEOUT
+    ):
+        failure.kind = RedisErrorKind.CONNECT_FAILED
+    return failure^
+
+
+@no_inline
 def protocol_error(what: StaticString, octet: UInt8, offset: Int) -> RedisError:
     """Says that what came is no RESP."""
     var message = Text().add("the octet ").add(Int(octet)).add(" at byte ")
