@@ -792,6 +792,24 @@ def test_handler_timeout_ms(start):
         assert client.get("/slow/10").status == 200
 
 
+def test_requests_that_were_late_count_until_their_handlers_end(start):
+    server = small(
+        start, handler_threads=2, handler_timeout_ms=1500, **limits(max_streams=2)
+    )
+    with H2Client(server) as client, H2Client(server) as other:
+        late = [client.request("/slow/2500") for _ in range(2)]
+        assert [client.answer(stream).status for stream in late] == [503, 503]
+        refused = client.request("/")
+        client.settle()
+        assert client.answers[refused].reset == REFUSED_STREAM
+        # They wait for both threads.
+        behind = [other.request("/slow/1") for _ in range(2)]
+        assert [other.answer(stream).status for stream in behind] == [200, 200]
+        streams = [client.request("/silence") for _ in range(3)]
+        client.settle()
+        assert [client.answers[s].reset for s in streams] == [None, None, REFUSED_STREAM]
+
+
 def test_handler_queue(start):
     server = small(start, handler_threads=1, handler_queue=1)
     with H2Client(server) as client:

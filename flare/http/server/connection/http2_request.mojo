@@ -397,7 +397,7 @@ def _end_late(
     if not task.has_response():
         var why = task.call.late_refusal()
         # Whosever fault it is: its handler hears that nobody waits for it.
-        task.call.cancel(Refusal.NOT_WANTED)
+        task.call.end_content(Refusal.NOT_WANTED)
         refuse_task(connection, link, index, why, state)
         return
     var id = task.id
