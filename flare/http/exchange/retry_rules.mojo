@@ -32,29 +32,27 @@ struct AttemptEnd(Equatable, TrivialRegisterPassable):
     """There is an answer, and it is the final one."""
     comptime TURNED_AWAY = AttemptEnd(1)
     """There is an answer whose status asks for another attempt."""
-    comptime CANCELLED = AttemptEnd(2)
-    """Nobody waits for an answer."""
-    comptime BEGUN = AttemptEnd(3)
+    comptime BEGUN = AttemptEnd(2)
     """It failed when a part of an answer was there."""
-    comptime NO_CONNECTION = AttemptEnd(4)
+    comptime NO_CONNECTION = AttemptEnd(3)
     """There was no connection to be had."""
-    comptime LOST = AttemptEnd(5)
+    comptime LOST = AttemptEnd(4)
     """The connection ended before any octet of an answer."""
-    comptime SPOILED = AttemptEnd(6)
+    comptime SPOILED = AttemptEnd(5)
     """The server knows of it, and gave no answer: it has reset the stream, or
     what came is none."""
-    comptime SILENT = AttemptEnd(7)
+    comptime SILENT = AttemptEnd(6)
     """There was no octet of an answer in time."""
-    comptime UNTOUCHED = AttemptEnd(8)
+    comptime UNTOUCHED = AttemptEnd(7)
     """The server says that it has done nothing with it (RFC 9113 section 8.7).
     """
-    comptime LEFT_BEHIND = AttemptEnd(9)
+    comptime LEFT_BEHIND = AttemptEnd(8)
     """The same, but the server has ended a connection on which it had begun with
     others. What comes of that again and again is UNTOUCHED."""
-    comptime NEEDS_HTTP_1_1 = AttemptEnd(10)
+    comptime NEEDS_HTTP_1_1 = AttemptEnd(9)
     """The server wants it over HTTP/1.1, and has done nothing with it (RFC 9113
     section 7)."""
-    comptime HOPELESS = AttemptEnd(11)
+    comptime HOPELESS = AttemptEnd(10)
     """It would fail again: the request is bad, its content or its time is over,
     the server's certificate is not trusted."""
 
@@ -150,7 +148,7 @@ struct RetryDecision(Equatable, TrivialRegisterPassable):
     comptime AGAIN = RetryDecision(0)
     """It is sent once more."""
     comptime NOT_NEEDED = RetryDecision(1)
-    """It has been answered, or nobody waits for an answer."""
+    """It has been answered."""
     comptime BEGUN = RetryDecision(2)
     """A part of an answer has come."""
     comptime NOT_IDEMPOTENT = RetryDecision(3)
@@ -203,7 +201,7 @@ def decide_retry(attempt: EndedAttempt, rules: RetryRules) -> RetryDecision:
     Source: RFC 9110 section 9.2.2.
     """
     var end = attempt.end
-    if end == AttemptEnd.ANSWERED or end == AttemptEnd.CANCELLED:
+    if end == AttemptEnd.ANSWERED:
         return RetryDecision.NOT_NEEDED
     if end == AttemptEnd.BEGUN:
         return RetryDecision.BEGUN

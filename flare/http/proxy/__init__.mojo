@@ -1,7 +1,11 @@
 """Requests sent on to upstreams: a handler that does so, which upstream is asked,
 and what is passed on of a message."""
 
-from flare.http.exchange.retry_rules import RetryDecision
+from flare.http.exchange.retry_rules import (
+    AttemptEnd,
+    EndedAttempt,
+    RetryDecision,
+)
 from flare.http.proxy.rules.forwarding import (
     ClientFields,
     ForwardedRequest,
@@ -21,7 +25,6 @@ from flare.http.proxy.upstreams.durations import Durations
 from flare.http.proxy.upstreams.member import MemberFigures, hash_key
 from flare.http.proxy.upstreams.member_health import MemberState
 from flare.http.proxy.upstreams.outcome import Outcome
-from flare.http.proxy.upstreams.next_attempt import Attempt
 from flare.http.proxy.upstreams.upstream_group import (
     Choice,
     MemberId,

@@ -690,7 +690,7 @@ def _on_failure(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
     ref failure = flight[].failure.held()
     var end = x.request.http2.held()[].stream.held().end()
     var outcome = outcome_of_failure(failure, x.request.is_silent())
-    if end == AttemptEnd.UNTOUCHED and x.request.supply().is_kept():
+    if end == AttemptEnd.UNTOUCHED:
         outcome = Outcome.REFUSED
     _end_attempt(e, end, outcome, failure.reason)
 
@@ -912,12 +912,18 @@ def _finish(e: ArcPointer[Exchange], var response: Response):
 
 def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
     """Ends an attempt that has failed."""
-    ref request = e[].request
-    var end = end_of_failure(outcome, request.may_have_been_sent())
-    if end == AttemptEnd.LOST and request.http1.has_response():
+    var end = end_of_failure(outcome, _was_sent(e, outcome))
+    if end == AttemptEnd.LOST and e[].request.http1.has_response():
         # Its beginning has come, so the upstream has had the request.
         end = AttemptEnd.SPOILED
     _end_attempt(e, end, outcome, reason)
+
+
+def _was_sent(e: ArcPointer[Exchange], outcome: Outcome) -> Bool:
+    """Tells whether any octet may have reached the upstream. The time for the head
+    runs from the first complete sending, even if not on the connection at hand.
+    """
+    return e[].request.may_have_been_sent() or outcome == Outcome.HEAD_TIMEOUT
 
 
 def _end_attempt(
@@ -928,17 +934,11 @@ def _end_attempt(
     ref x = e[]
     if x.phase == RequestPhase.OVER:
         return
-    # That time runs from the first complete sending, so the request has been sent,
-    # even if not on the connection at hand.
-    var was_sent = x.request.may_have_been_sent() or (
-        outcome == Outcome.HEAD_TIMEOUT
-    )
-    var is_kept = x.request.supply().is_kept()
     var ended = EndedAttempt(
         end,
-        was_sent,
+        _was_sent(e, outcome),
         x.place.is_idempotent(),
-        is_kept,
+        x.request.supply().is_kept(),
         x.request.was_idle(x.loop[].now_ms),
         x.same_count + 1,
     )
@@ -953,7 +953,7 @@ def _end_attempt(
     # An answer of HTTP/2 to what the client alone has wished for says nothing of
     # the upstream.
     var is_strange = (
-        not x.request.http2 and was_sent and x.place.may_lack(x.upgrade)
+        not x.request.http2 and ended.was_sent and x.place.may_lack(x.upgrade)
     )
     var is_own = not is_strange and (
         x.request.is_silent() or not says_nothing(ended)
@@ -961,9 +961,7 @@ def _end_attempt(
     x.request.give_up(x.worker[])
     _ = x.place.report(outcome if is_own else Outcome.CANCELLED)
     var member = x.place.member
-    var decision = x.place.choose_next(
-        outcome, was_sent=was_sent, content_is_kept=is_kept
-    )
+    var decision = x.place.choose_next(outcome, ended)
     if decision.is_again():
         # Another connection of the same upstream has no more time for its head.
         if x.place.member != member or outcome == Outcome.HEAD_TIMEOUT:

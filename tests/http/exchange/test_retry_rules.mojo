@@ -56,14 +56,6 @@ def _rows() -> List[_Row]:
             "--------",
         ),
         _Row(
-            "nobody waits",
-            AttemptEnd.CANCELLED,
-            "--------",
-            "--------",
-            "--------",
-            "--------",
-        ),
-        _Row(
             "an answer cannot be taken back",
             AttemptEnd.BEGUN,
             "bbbbbbbb",

@@ -5,6 +5,7 @@ from flare.http.exchange.retry_rules import AttemptEnd, EndedAttempt
 from flare.http.proxy.upstreams.next_attempt import (
     NextAttempt,
     SAME_COUNT_MAX,
+    as_counted,
     end_of_failure,
     next_attempt,
     pause_ms,
@@ -59,7 +60,6 @@ def _rows() -> List[_Row]:
         _Row("no answer", E.SPOILED, True, True, True, True, CHOSEN),
         _Row("a part of one", E.BEGUN, True, True, True, True, CHOSEN),
         _Row("none in time", E.SILENT, True, True, True, True, CHOSEN),
-        _Row("nobody waits", E.CANCELLED, True, True, True, True, CHOSEN),
         _Row("hopeless", E.HOPELESS, True, True, True, True, CHOSEN),
     ]
 # fmt: on
@@ -109,6 +109,18 @@ def test_what_outcomes_are_to_the_rules() raises:
     assert_true(end_of_failure(O.SEND_TIMEOUT, False) == E.NO_CONNECTION)
     assert_true(end_of_failure(O.CONNECT_TIMEOUT, False) == E.NO_CONNECTION)
     assert_true(end_of_failure(O.CONNECT_FAILED, False) == E.NO_CONNECTION)
-    assert_true(end_of_failure(O.CONTENT_FAILED, True) == E.BEGUN)
-    assert_true(end_of_failure(O.CONTENT_TIMEOUT, True) == E.BEGUN)
-    assert_true(end_of_failure(O.CANCELLED, True) == E.CANCELLED)
+
+
+def test_what_the_group_counts_of_an_attempt() raises:
+    comptime E = AttemptEnd
+    for row in _rows():
+        # RFC 9113 section 6.8, again and again.
+        var end = E.UNTOUCHED if row.end == E.LEFT_BEHIND else row.end
+        var counted = as_counted(row.ended(), Outcome.RESET, 3)
+        assert_true(counted.end == end, row.rule)
+        assert_equal(counted.count, 3, row.rule)
+        assert_false(counted.was_reused, row.rule)
+        assert_equal(counted.is_kept, row.is_kept, row.rule)
+        assert_equal(counted.was_sent, row.was_sent, row.rule)
+        var silent = as_counted(row.ended(), Outcome.HEAD_TIMEOUT, 3)
+        assert_true(silent.end == E.SILENT, row.rule)

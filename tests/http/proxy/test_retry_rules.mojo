@@ -1,11 +1,16 @@
 """What is sent once more, and how often."""
 
 from flare.bytes.checked import *
-from flare.http.exchange.retry_rules import RetryDecision
+from flare.http.exchange.retry_rules import (
+    AttemptEnd,
+    EndedAttempt,
+    RetryDecision,
+    is_idempotent,
+)
 from flare.http.proxy.upstreams.group_config import GroupConfig
 from flare.http.proxy.upstreams.member_health import MemberState
 from flare.http.proxy.upstreams.outcome import Outcome
-from flare.http.proxy.upstreams.next_attempt import Attempt, decide
+from flare.http.proxy.upstreams.next_attempt import end_of_failure
 from flare.http.proxy.upstreams.upstream_group import (
     MemberId,
     UpstreamGroup,
@@ -18,6 +23,29 @@ from tests.support.assertions import (
     assert_true,
 )
 from tests.support.upstreams import group_of, next_slot, quiet_config
+
+
+comptime _RETRIED = 503
+
+
+def _ended(
+    method: StringSpan,
+    outcome: Outcome,
+    was_sent: Bool,
+    is_kept: Bool,
+    count: Int,
+) -> EndedAttempt:
+    var end = end_of_failure(outcome, was_sent)
+    if outcome == Outcome.ANSWERED:
+        end = AttemptEnd.of_status(Int(outcome.status), [_RETRIED])
+    return EndedAttempt(
+        end, was_sent, is_idempotent(method), is_kept, False, count
+    )
+
+
+def _once(outcome: Outcome) -> EndedAttempt:
+    """A GET that was sent to one upstream."""
+    return _ended("GET", outcome, True, True, 1)
 
 
 @fieldwise_init
@@ -105,33 +133,6 @@ def test_retries_only_when_safe() raises:
             RetryDecision.TIMEOUT,
         ),
         _Retry(
-            "the response has begun",
-            "GET",
-            Outcome.CONTENT_FAILED,
-            True,
-            True,
-            1,
-            RetryDecision.BEGUN,
-        ),
-        _Retry(
-            "or stopped",
-            "GET",
-            Outcome.CONTENT_TIMEOUT,
-            True,
-            True,
-            1,
-            RetryDecision.BEGUN,
-        ),
-        _Retry(
-            "nobody waits",
-            "GET",
-            Outcome.CANCELLED,
-            True,
-            True,
-            1,
-            RetryDecision.NOT_NEEDED,
-        ),
-        _Retry(
             "answered",
             "GET",
             Outcome.answered(200),
@@ -162,15 +163,6 @@ def test_retries_only_when_safe() raises:
             RetryDecision.NOT_IDEMPOTENT,
         ),
         _Retry(
-            "no upstream",
-            "GET",
-            Outcome.FULL,
-            False,
-            True,
-            1,
-            RetryDecision.NO_UPSTREAM,
-        ),
-        _Retry(
             "as often as it may", "GET", Outcome.RESET, True, True, 2, AGAIN
         ),
         _Retry(
@@ -185,12 +177,11 @@ def test_retries_only_when_safe() raises:
     ]
     for row in rows:
         var config = quiet_config()
-        config.retried_statuses = [503]
         var group = group_of(config^, [1])
-        var attempt = Attempt(
+        var ended = _ended(
             row.method, row.outcome, row.was_sent, row.is_kept, row.count
         )
-        var decision = group.repeat(attempt, 0, 1, 0).decision
+        var decision = group.repeat(row.outcome, ended, 0, 1, 0).decision
         assert_equal(decision.name(), row.decision.name(), String(row.rule))
         # What is not sent again counts as failed, and why.
         var is_failed = (
@@ -203,8 +194,7 @@ def test_retries_only_when_safe() raises:
     var config = quiet_config()
     config.retries_timeouts = True
     var group = group_of(config^, [1])
-    var slow = Attempt("GET", Outcome.HEAD_TIMEOUT, True, True, 1)
-    assert_true(_goes_again(group, slow, 0))
+    assert_true(_goes_again(group, Outcome.HEAD_TIMEOUT, 0))
 
 
 comptime _LETTERS = StaticString("A-bmcxBtuf")
@@ -230,11 +220,6 @@ def test_each_outcome_with_all_facts() raises:
         _Ends(Outcome.RESET, "AAAmcccm"),
         _Ends(Outcome.HEAD_TIMEOUT, "AAtmcccm"),
         _Ends(Outcome.BAD_RESPONSE, "AAAmcccm"),
-        _Ends(Outcome.CONTENT_FAILED, "bbbbbbbb"),
-        _Ends(Outcome.CANCELLED, "--------"),
-        _Ends(Outcome.NONE_AVAILABLE, "uuuuuuuu"),
-        _Ends(Outcome.FULL, "uuuuuuuu"),
-        _Ends(Outcome.CONTENT_TIMEOUT, "bbbbbbbb"),
         _Ends(Outcome.SEND_TIMEOUT, "AAtmcccm"),
         _Ends(Outcome.BAD_CERTIFICATE, "AAAmcccm"),
         _Ends(Outcome.TLS_FAILED, "AAAmcccm"),
@@ -243,11 +228,9 @@ def test_each_outcome_with_all_facts() raises:
         # RFC 9113 section 8.7: not begun with, so that acting twice cannot be.
         _Ends(Outcome.REFUSED, "AAAAcccc"),
     ]
-    var config = quiet_config()
-    config.retried_statuses = [503]
     for row in rows:
         for index in range(8):
-            var attempt = Attempt(
+            var ended = _ended(
                 "POST" if index & 1 else "GET",
                 row.outcome,
                 index & 2 != 0,
@@ -256,21 +239,28 @@ def test_each_outcome_with_all_facts() raises:
             )
             var name = String(row.outcome.name(), " ", index)
             var wanted = row.decisions.as_bytes().at(index)
-            var decided = decide(attempt, config)
+            var decided = _decide(row.outcome, ended)
             assert_equal(
                 Int(_LETTERS.as_bytes().at(Int(decided.code))),
                 Int(wanted),
                 name,
             )
             # The last attempt, and what a program may choose.
-            attempt.count = 3
-            config.retries_timeouts = True
-            decided = decide(attempt, config)
-            config.retries_timeouts = False
+            ended.count = 3
+            decided = _decide(row.outcome, ended, retries_timeouts=True)
             if wanted == _LETTERS.as_bytes().at(0) or (
                 wanted == _LETTERS.as_bytes().at(7)
             ):
                 assert_true(decided == RetryDecision.TOO_MANY_ATTEMPTS, name)
+
+
+def _decide(
+    outcome: Outcome, ended: EndedAttempt, *, retries_timeouts: Bool = False
+) raises -> RetryDecision:
+    var config = quiet_config()
+    config.retries_timeouts = retries_timeouts
+    var group = group_of(config^, [1])
+    return group.repeat(outcome, ended, 0, 1, 0).decision
 
 
 def test_a_budget_of_retries() raises:
@@ -279,20 +269,19 @@ def test_a_budget_of_retries() raises:
     config.retry_share_percent = 10
     config.failure_window_ms = 1_000
     var group = group_of(config^, [1])
-    var failed = Attempt("GET", Outcome.RESET, True, True, 1)
     for wanted in [True, True, False]:
-        assert_equal(_goes_again(group, failed, 0), wanted)
+        assert_equal(_goes_again(group, Outcome.RESET, 0), wanted)
     assert_equal(group.failed_count(Outcome.RESET, RetryDecision.NO_BUDGET), 1)
     for _ in range(50):
         _ = next_slot(group)
     # Five in fifty, of which two are gone; a repetition is no request.
     for wanted in [True, True, True, False]:
         _ = group.choose(0, 1, 0)
-        assert_equal(_goes_again(group, failed, 0), wanted)
+        assert_equal(_goes_again(group, Outcome.RESET, 0), wanted)
     # The window before counts, and the one before that does not.
-    assert_false(_goes_again(group, failed, 1_500))
+    assert_false(_goes_again(group, Outcome.RESET, 1_500))
     for wanted in [True, True, False]:
-        assert_equal(_goes_again(group, failed, 4_000), wanted)
+        assert_equal(_goes_again(group, Outcome.RESET, 4_000), wanted)
 
 
 def test_what_has_never_left_takes_nothing_of_the_budget() raises:
@@ -300,18 +289,20 @@ def test_what_has_never_left_takes_nothing_of_the_budget() raises:
     config.retry_min = 1
     config.retry_share_percent = 0
     var group = group_of(config^, [1])
-    var unsent = Attempt("POST", Outcome.CONNECT_TIMEOUT, False, True, 1)
+    var late = Outcome.CONNECT_TIMEOUT
+    var unsent = _ended("POST", late, False, True, 1)
     for _ in range(20):
-        assert_true(_goes_again(group, unsent, 0))
-    var sent = Attempt("GET", Outcome.RESET, True, True, 1)
-    assert_true(_goes_again(group, sent, 0))
-    assert_false(_goes_again(group, sent, 0))
+        assert_true(group.repeat(late, unsent, 0, 1, 0).decision.is_again())
+    assert_true(_goes_again(group, Outcome.RESET, 0))
+    assert_false(_goes_again(group, Outcome.RESET, 0))
 
 
 def _goes_again(
-    mut group: UpstreamGroup, attempt: Attempt, now_ms: Int
+    mut group: UpstreamGroup, outcome: Outcome, now_ms: Int
 ) -> Bool:
-    return group.repeat(attempt, 0, 1, now_ms).decision.is_again()
+    return group.repeat(
+        outcome, _once(outcome), 0, 1, now_ms
+    ).decision.is_again()
 
 
 def _two_with_one_full(opens: Bool) raises -> UpstreamGroup:
@@ -320,7 +311,6 @@ def _two_with_one_full(opens: Bool) raises -> UpstreamGroup:
     var config = quiet_config()
     config.max_requests = 1
     config.queue_timeout_ms = 1_000
-    config.retried_statuses = [503]
     config.retry_min = 1
     config.retry_share_percent = 0
     config.failures_to_open = Int(opens)
@@ -336,28 +326,29 @@ comptime _B = MemberId(1, False, 2)
 
 def test_a_repetition_that_nobody_takes_is_none() raises:
     var group = _two_with_one_full(True)
-    var failed = Attempt("GET", Outcome.RESET, True, True, 1)
+    var failed = _once(Outcome.RESET)
     group.finish(_A, Outcome.RESET, 0)
     for count in range(1, 4):
-        var found = group.repeat(failed, 0, _A.bit(), 0)
+        var found = group.repeat(Outcome.RESET, failed, 0, _A.bit(), 0)
         assert_true(found.decision == RetryDecision.NO_UPSTREAM)
         assert_false(found.choice.is_member())
         assert_equal(group.retry_count(), 0)
         assert_equal(group.failed_count(Outcome.RESET, found.decision), count)
     # It has taken nothing of the budget, which is one.
     group.finish(_B, Outcome.answered(200), 0)
-    var found = group.repeat(failed, 0, _A.bit(), 0)
+    var found = group.repeat(Outcome.RESET, failed, 0, _A.bit(), 0)
     assert_equal(Int(found.choice.member.slot), 1)
     assert_equal(group.retry_count(), 1)
     group.finish(_B, Outcome.answered(200), 0)
-    found = group.repeat(failed, 0, _A.bit(), 0)
+    found = group.repeat(Outcome.RESET, failed, 0, _A.bit(), 0)
     assert_true(found.decision == RetryDecision.NO_BUDGET)
 
 
 def test_an_answer_ends_its_attempt_only_for_another_one() raises:
     var group = _two_with_one_full(True)
-    var busy = Attempt("GET", Outcome.answered(503), True, True, 1)
-    var found = group.replace(_A, busy, 0, _A.bit(), 0)
+    var answer = Outcome.answered(_RETRIED)
+    var busy = _once(answer)
+    var found = group.replace(_A, answer, busy, 0, _A.bit(), 0)
     assert_true(found.decision == RetryDecision.NO_UPSTREAM)
     assert_false(found.choice.is_member())
     assert_equal(group.retry_count(), 0)
@@ -372,7 +363,7 @@ def test_an_answer_ends_its_attempt_only_for_another_one() raises:
     # With room at the other one it ends.
     group = _two_with_one_full(True)
     group.finish(_B, Outcome.answered(200), 0)
-    found = group.replace(_A, busy, 0, _A.bit(), 0)
+    found = group.replace(_A, answer, busy, 0, _A.bit(), 0)
     assert_true(found.decision.is_again())
     assert_equal(Int(found.choice.member.slot), 1)
     figures = group.figures(0)
@@ -385,14 +376,15 @@ def test_an_answer_ends_its_attempt_only_for_another_one() raises:
 
 def test_where_no_other_one_has_room_the_same_is_asked_again() raises:
     """With the place that the attempt has had, unless somebody waits for it."""
-    var busy = Attempt("GET", Outcome.answered(503), True, True, 1)
+    var answer = Outcome.answered(_RETRIED)
+    var busy = _once(answer)
     var group = _two_with_one_full(False)
-    var found = group.replace(_A, busy, 0, _A.bit(), 0)
+    var found = group.replace(_A, answer, busy, 0, _A.bit(), 0)
     assert_equal(Int(found.choice.member.slot), 0)
     assert_equal(group.figures(0).at(0).active_count, 1)
     group = _two_with_one_full(False)
     assert_true(group.wait(Waiter(0, 1, 0), 0))
-    found = group.replace(_A, busy, 0, _A.bit(), 0)
+    found = group.replace(_A, answer, busy, 0, _A.bit(), 0)
     assert_true(found.decision == RetryDecision.NO_UPSTREAM)
     assert_equal(len(group.take_placed()), 0)
     group.finish(_A, Outcome.answered(503), 0)
@@ -406,8 +398,9 @@ def test_what_may_not_be_repeated_is_passed_on() raises:
         ("POST", 503, RetryDecision.NOT_IDEMPOTENT),
         ("GET", 200, RetryDecision.NOT_NEEDED),
     ]:
-        var attempt = Attempt(row[0], Outcome.answered(row[1]), True, True, 1)
-        var found = group.replace(_A, attempt, 0, _A.bit(), 0)
+        var answer = Outcome.answered(row[1])
+        var ended = _ended(row[0], answer, True, True, 1)
+        var found = group.replace(_A, answer, ended, 0, _A.bit(), 0)
         assert_true(found.decision == row[2])
         assert_equal(group.figures(0).at(0).active_count, 1)
         assert_equal(group.figures(0).at(1).active_count, 0)

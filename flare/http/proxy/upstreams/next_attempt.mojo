@@ -1,19 +1,11 @@
 """What follows on an attempt at an upstream that has ended without an answer.
 
 An upstream is blamed for what fails there, and its group chooses where the request
-goes next, if it does (`decide`). Before that comes what no upstream is to
-blame for: such a request goes to the same one once more, which counts nowhere.
+goes next, if it does. Before that comes what no upstream is to blame for: such a
+request goes to the same one once more, which counts nowhere.
 """
 
-from flare.http.exchange.retry_rules import (
-    AttemptEnd,
-    EndedAttempt,
-    RetryDecision,
-    RetryRules,
-    decide_retry,
-    is_idempotent,
-)
-from flare.http.proxy.upstreams.group_config import GroupConfig
+from flare.http.exchange.retry_rules import AttemptEnd, EndedAttempt
 from flare.http.proxy.upstreams.outcome import Outcome
 
 comptime SAME_COUNT_MAX = 5
@@ -71,12 +63,9 @@ def pause_ms(count: Int) -> Int:
 
 
 def end_of_failure(outcome: Outcome, was_sent: Bool) -> AttemptEnd:
-    """Tells what has come of an attempt that has failed, for the rules; `was_sent`
-    if any octet may have reached the upstream."""
-    if outcome == Outcome.CANCELLED:
-        return AttemptEnd.CANCELLED
-    if outcome.has_begun_to_answer():
-        return AttemptEnd.BEGUN
+    """Tells what has come of an attempt that has failed before the head of a
+    response, for the rules; `was_sent` if any octet may have reached the upstream.
+    """
     if outcome == Outcome.RESET:
         return AttemptEnd.LOST
     if outcome == Outcome.REFUSED:
@@ -88,43 +77,18 @@ def end_of_failure(outcome: Outcome, was_sent: Bool) -> AttemptEnd:
     return AttemptEnd.NO_CONNECTION
 
 
-@fieldwise_init
-struct Attempt[m: ImmOrigin](Copyable, Movable):
-    """What is known of an attempt that has ended.
-
-    Parameters:
-        m: Where the method lives.
-    """
-
-    var method: StringSpan[Self.m]
-    """The request's method."""
-    var outcome: Outcome
-    """How it ended."""
-    var was_sent: Bool
-    """True if any octet of the request may have reached the upstream."""
-    var content_is_kept: Bool
-    """True if the request's content is still there from its start, or it has
-    none."""
-    var count: Int
-    """How many attempts there were, this one included."""
-
-
-def decide(attempt: Attempt, config: GroupConfig) -> RetryDecision:
-    """Decides whether a request may be sent once more, but for the budget."""
-    var outcome = attempt.outcome
-    if outcome == Outcome.NONE_AVAILABLE or outcome == Outcome.FULL:
-        return RetryDecision.NO_UPSTREAM
-    var end = end_of_failure(outcome, attempt.was_sent)
-    if outcome == Outcome.ANSWERED:
-        end = AttemptEnd.of_status(Int(outcome.status), config.retried_statuses)
-    return decide_retry(
-        EndedAttempt(
-            end,
-            attempt.was_sent,
-            is_idempotent(attempt.method),
-            attempt.content_is_kept,
-            False,
-            attempt.count,
-        ),
-        RetryRules(config.max_attempts, True, True, config.retries_timeouts),
-    )
+def as_counted(
+    ended: EndedAttempt, outcome: Outcome, count: Int
+) -> EndedAttempt:
+    """Gives an attempt as the group looks at it, `count` being that of attempts at
+    all upstreams: whatever its connection was, it has failed, and what an upstream
+    has left behind again and again it has left untouched. One that is silent may
+    still be at it."""
+    var counted = ended
+    if outcome == Outcome.HEAD_TIMEOUT:
+        counted.end = AttemptEnd.SILENT
+    elif ended.end == AttemptEnd.LEFT_BEHIND:
+        counted.end = AttemptEnd.UNTOUCHED
+    counted.was_reused = False
+    counted.count = count
+    return counted

@@ -48,8 +48,8 @@ struct Outcome(Equatable, TrivialRegisterPassable):
     comptime DNS_TIMEOUT = Outcome(15)
     """There was no address in time. Nothing was sent."""
     comptime REFUSED = Outcome(16)
-    """The upstream said again and again that it has not begun with the request
-    (RFC 9113 section 8.7)."""
+    """The upstream said that it has not begun with the request (RFC 9113 section
+    8.7): again and again, if it could be sent once more."""
 
     @always_inline
     def __init__(out self, code: UInt8, status: UInt16 = 0):
@@ -119,11 +119,6 @@ struct Outcome(Equatable, TrivialRegisterPassable):
 
     def _names(self) -> _Names:
         return global_constant[_NAMES]().at(Int(self.code))
-
-    def has_begun_to_answer(self) -> Bool:
-        """Tells whether a part of the response may be with the client, as after
-        the head."""
-        return self == Self.CONTENT_FAILED or self == Self.CONTENT_TIMEOUT
 
 
 comptime OUTCOME_COUNT = 17

@@ -10,11 +10,16 @@ from flare.http.client.connect.error import (
 )
 from flare.http.message.response import Response
 from flare.http.proxy.upstreams.outcome import Outcome
+from flare.http.proxy.upstreams.next_attempt import as_counted
 from flare.http.proxy.upstreams.proxy_config import ProxyShared
-from flare.http.proxy.upstreams.next_attempt import Attempt
 from flare.http.proxy.upstreams.upstream_group import MemberId, Waiter
 from flare.http.proxy.upstreams.upstreams import Pick, Upstream
-from flare.http.exchange.retry_rules import RetryDecision, is_idempotent
+from flare.http.exchange.retry_rules import (
+    AttemptEnd,
+    EndedAttempt,
+    RetryDecision,
+    is_idempotent,
+)
 from flare.http.handler.failure import refusal
 from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.net.error import ConnectionTimeout, Timeout
@@ -213,33 +218,19 @@ struct Placement(Movable):
         return True
 
     def choose_next(
-        mut self, outcome: Outcome, *, was_sent: Bool, content_is_kept: Bool
+        mut self, outcome: Outcome, ended: EndedAttempt
     ) -> RetryDecision:
         """Chooses an upstream for another attempt, after `report` of one that
         has ended without an answer. Returns AGAIN if there is one, or why not.
-
-        `was_sent` if any octet may have reached the upstream, `content_is_kept`
-        if the content is there from its start.
         """
-        var attempt = self._attempt(outcome, was_sent, content_is_kept)
+        var counted = as_counted(ended, outcome, self.facts[].attempt_count)
         var repeated = self._shared[].upstreams.repeat(
-            attempt, self.key, self._tried
+            outcome, counted, self.key, self._tried
         )
         var decision = repeated.decision
         if decision.is_again():
             _ = self.take(repeated.pick.copy())
         return decision
-
-    def _attempt(
-        self, outcome: Outcome, was_sent: Bool, content_is_kept: Bool
-    ) -> Attempt[origin_of(self.method_name)]:
-        return Attempt(
-            StringSpan(self.method_name),
-            outcome,
-            was_sent,
-            content_is_kept,
-            self.facts[].attempt_count,
-        )
 
     def may_lack(self, upgrade: StringSpan) -> Bool:
         """Tells whether the upstream is known to speak HTTP/2 without TLS, and
@@ -258,13 +249,24 @@ struct Placement(Movable):
         that is chosen, which ends the attempt. An answer for which there is no
         other upstream is passed on: better than one of the gateway's own.
         `content_is_kept` if the content is there from its start."""
-        if len(self._shared[].group.retried_statuses) == 0:
+        ref retried = self._shared[].group.retried_statuses
+        if len(retried) == 0:
             return False
-        var attempt = self._attempt(
-            Outcome.answered(status), True, content_is_kept
+        var ended = EndedAttempt(
+            AttemptEnd.of_status(status, retried),
+            True,
+            self.is_idempotent(),
+            content_is_kept,
+            False,
+            self.facts[].attempt_count,
         )
         var repeated = self._shared[].upstreams.replace(
-            self.member, attempt, self.key, self._tried, self._elapsed_us()
+            self.member,
+            Outcome.answered(status),
+            ended,
+            self.key,
+            self._tried,
+            self._elapsed_us(),
         )
         if not repeated.decision.is_again():
             return False

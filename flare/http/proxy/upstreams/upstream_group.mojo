@@ -4,14 +4,16 @@ from flare.bytes.checked import *
 from flare.bytes.never import NEVER
 from flare.http.exchange.retry_rules import (
     DECISION_COUNT,
+    EndedAttempt,
     RetryBudget,
     RetryDecision,
+    RetryRules,
+    decide_retry,
 )
 from flare.http.proxy.upstreams.group_config import Balance, GroupConfig
 from flare.http.proxy.upstreams.member import Member, MemberFigures, MemberPhase
 from flare.http.proxy.upstreams.member_health import MemberHealth
 from flare.http.proxy.upstreams.outcome import OUTCOME_COUNT, Outcome
-from flare.http.proxy.upstreams.next_attempt import Attempt, decide
 from std.bit import count_trailing_zeros, pop_count
 from std.math import log
 
@@ -692,7 +694,12 @@ struct UpstreamGroup(Movable):
         return ejected_count + 1 <= max(count * share // _PERCENT, 1)
 
     def repeat(
-        mut self, attempt: Attempt, key: UInt64, tried: UInt64, now_ms: Int
+        mut self,
+        outcome: Outcome,
+        ended: EndedAttempt,
+        key: UInt64,
+        tried: UInt64,
+        now_ms: Int,
     ) -> Repetition:
         """Sends a request once more whose attempt has ended, by `finish`, without
         an answer: if that may be, and there is an upstream for it. What is not
@@ -700,21 +707,23 @@ struct UpstreamGroup(Movable):
         which nothing has left was no load, and takes nothing of the budget.
 
         Args:
-            attempt: How it ended.
+            outcome: How it ended, for the figures.
+            ended: What is known of it, for the rules.
 
         Returns:
             Where it goes, or why it goes nowhere.
         """
-        var decision = self._may_repeat(attempt, now_ms)
+        var decision = self._may_repeat(ended, now_ms)
         var choice = self._no_choice(Outcome.FULL)
         if decision.is_again():
             choice = self._choose(key, tried, now_ms)
-        return self._repetition(attempt, decision, choice, now_ms)
+        return self._repetition(outcome, ended, decision, choice, now_ms)
 
     def replace(
         mut self,
         member: MemberId,
-        attempt: Attempt,
+        outcome: Outcome,
+        ended: EndedAttempt,
         key: UInt64,
         tried: UInt64,
         now_ms: Int,
@@ -728,14 +737,15 @@ struct UpstreamGroup(Movable):
         Args:
             member: Which upstream has answered. Where no other one has room, it
                 may be asked again.
-            attempt: What it has answered.
+            outcome: What it has answered.
+            ended: What is known of the attempt.
             tried: The bits of the upstreams that have failed this request, and of
                 this one.
 
         Returns:
             Where it goes, or why the answer is to be passed on.
         """
-        var decision = self._may_repeat(attempt, now_ms)
+        var decision = self._may_repeat(ended, now_ms)
         var choice = self._no_choice(Outcome.FULL)
         # Who waits takes what is free now, or what the attempt leaves behind.
         self.place_waiting(now_ms)
@@ -746,17 +756,25 @@ struct UpstreamGroup(Movable):
         ):
             var slot = Int(member.slot)
             var before = self._members.at(slot).copy()
-            self._end(member, attempt.outcome, now_ms, elapsed_us)
+            self._end(member, outcome, now_ms, elapsed_us)
             choice = self._choose(key, tried, now_ms)
             if not choice.is_member():
                 self._members.at(slot) = before^
-        return self._repetition(attempt, decision, choice, now_ms)
+        return self._repetition(outcome, ended, decision, choice, now_ms)
 
-    def _may_repeat(mut self, attempt: Attempt, now_ms: Int) -> RetryDecision:
-        var decision = decide(attempt, self.config)
+    def _may_repeat(
+        mut self, ended: EndedAttempt, now_ms: Int
+    ) -> RetryDecision:
+        ref config = self.config
+        var decision = decide_retry(
+            ended,
+            RetryRules(
+                config.max_attempts, True, True, config.retries_timeouts
+            ),
+        )
         if (
             decision.is_again()
-            and attempt.was_sent
+            and ended.was_sent
             and not self._budget.has_left(now_ms)
         ):
             return RetryDecision.NO_BUDGET
@@ -764,7 +782,8 @@ struct UpstreamGroup(Movable):
 
     def _repetition(
         mut self,
-        attempt: Attempt,
+        outcome: Outcome,
+        ended: EndedAttempt,
         decision: RetryDecision,
         choice: Choice,
         now_ms: Int,
@@ -772,13 +791,13 @@ struct UpstreamGroup(Movable):
         """Counts what is made, or why not."""
         if choice.is_member():
             self._retry_count += 1
-            if attempt.was_sent:
+            if ended.was_sent:
                 _ = self._budget.take(now_ms)
             return Repetition(decision, choice)
         var why = decision
         if why.is_again():
             why = RetryDecision.NO_UPSTREAM
-        self.count_failed(attempt.outcome, why)
+        self.count_failed(outcome, why)
         return Repetition(why, choice)
 
     def count_failed(mut self, outcome: Outcome, decision: RetryDecision):

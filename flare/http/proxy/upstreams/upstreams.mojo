@@ -3,7 +3,11 @@
 from flare.bytes.checked import *
 from flare.bytes.never import NEVER
 from flare.http.client.connect.connection import Endpoint
-from flare.http.exchange.retry_rules import DECISION_COUNT, RetryDecision
+from flare.http.exchange.retry_rules import (
+    DECISION_COUNT,
+    EndedAttempt,
+    RetryDecision,
+)
 from flare.http.proxy.upstreams.group_config import GroupConfig
 from flare.http.proxy.upstreams.looked_up_names import (
     LookedUpNames,
@@ -11,7 +15,6 @@ from flare.http.proxy.upstreams.looked_up_names import (
     pair_addresses,
 )
 from flare.http.proxy.upstreams.outcome import OUTCOME_COUNT, Outcome
-from flare.http.proxy.upstreams.next_attempt import Attempt
 from flare.http.proxy.upstreams.member import MemberFigures
 from flare.http.proxy.upstreams.upstream_group import (
     Choice,
@@ -461,23 +464,29 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             member, outcome, change.now_ms, elapsed_us=elapsed_us
         )
 
-    def repeat(self, attempt: Attempt, key: UInt64, tried: UInt64) -> Repeated:
+    def repeat(
+        self, outcome: Outcome, ended: EndedAttempt, key: UInt64, tried: UInt64
+    ) -> Repeated:
         """Sends a request once more whose attempt has ended without an answer,
         if that may be and there is an upstream for it; gives where it goes, or
         why nowhere.
 
         Args:
-            attempt: How it ended, as `finish` was told.
+            outcome: How it ended, as `finish` was told.
+            ended: What is known of it.
         """
         var change = _Change(self._table)
         ref table = change[]
-        var found = table.group.repeat(attempt, key, tried, change.now_ms)
+        var found = table.group.repeat(
+            outcome, ended, key, tried, change.now_ms
+        )
         return Repeated(found.decision, table.pick(found.choice))
 
     def replace(
         self,
         member: MemberId,
-        attempt: Attempt,
+        outcome: Outcome,
+        ended: EndedAttempt,
         key: UInt64,
         tried: UInt64,
         elapsed_us: Int,
@@ -488,14 +497,21 @@ struct Upstreams(ImplicitlyCopyable, Movable):
 
         Args:
             member: Which upstream has answered.
-            attempt: What it has answered.
+            outcome: What it has answered.
+            ended: What is known of the attempt.
             tried: The bits of those that have failed this request, and of this
                 one.
         """
         var change = _Change(self._table)
         ref table = change[]
         var found = table.group.replace(
-            member, attempt, key, tried, change.now_ms, elapsed_us=elapsed_us
+            member,
+            outcome,
+            ended,
+            key,
+            tried,
+            change.now_ms,
+            elapsed_us=elapsed_us,
         )
         return Repeated(found.decision, table.pick(found.choice))
 
