@@ -19,6 +19,7 @@ from flare.http.handler.failure import request_id
 from flare.http.handler.handler import (
     FnHandler,
     Handler,
+    HandlerClaims,
     Middleware,
     RequestPolicy,
 )

@@ -4,7 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.message.body import BodySource, Poll, StreamWaker
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok, ok_stream
-from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.handler import Handler, HandlerClaims, RequestPolicy
 from flare.http.routing.ws_route import WsRoute
 from flare.http.websocket.handler import WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsSender
@@ -76,5 +76,5 @@ struct StreamService(Handler):
             needs_content=not req.path.startswith("/early/"),
         )
 
-    def may_upgrade(self) -> Bool:
-        return True
+    def claims(self) -> HandlerClaims:
+        return HandlerClaims(upgrades=True)

@@ -69,7 +69,12 @@ from flare.grpc.server.reply import (
 )
 from flare.grpc.server.stream import GrpcStream
 from flare.http.handler.any_handler import AnyHandler
-from flare.http.handler.handler import Handler, HoldsHandler, RequestPolicy
+from flare.http.handler.handler import (
+    Handler,
+    HandlerClaims,
+    HoldsHandler,
+    RequestPolicy,
+)
 from flare.http.handler.later import (
     DeferredCall,
     RequestContent,
@@ -663,9 +668,12 @@ struct GrpcServices(Handler, HoldsHandler):
             )
         return RequestPolicy(max_body_size=length_max, blocks=method.may_block)
 
-    def may_defer(self) -> Bool:
-        """Tells whether some answer comes later: a method has a stream."""
-        return self._methods[].has_streams() or self.handler.may_defer()
+    def claims(self) -> HandlerClaims:
+        """Gives what the handler says, and that an answer may come later if a
+        method has a stream."""
+        return self.handler.claims() | HandlerClaims(
+            defers=self._methods[].has_streams()
+        )
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Gives an answer of the server in place of a method the status of its

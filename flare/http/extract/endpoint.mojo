@@ -2,7 +2,7 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.handler import Handler, HandlerClaims, RequestPolicy
 from flare.http.handler.operation import Input, InputError, Operation
 from flare.json.field_types import is_plain_struct, type_name
 from flare.json.struct_reader import Erased, FieldSource, make_fieldwise
@@ -89,9 +89,14 @@ struct Extracted[E: Endpoint](Copyable, Handler):
         Returns:
             A policy that streams if one does.
         """
-        return RequestPolicy(streams=self.may_stream())
+        return RequestPolicy(streams=Self._streams())
 
-    def may_stream(self) -> Bool:
+    def claims(self) -> HandlerClaims:
+        """Tells whether an input reads content while it arrives."""
+        return HandlerClaims(streams=Self._streams())
+
+    @staticmethod
+    def _streams() -> Bool:
         """Tells whether an input reads content while it arrives.
 
         Returns:

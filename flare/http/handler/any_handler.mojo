@@ -7,6 +7,7 @@ from flare.http.handler.state import StateFunction, StateHandler
 from flare.http.handler.handler import (
     FnHandler,
     Handler,
+    HandlerClaims,
     HandlerFunction,
     HoldsHandler,
     QuietHandlerFunction,
@@ -31,22 +32,13 @@ comptime RefuseCall = def[o: ImmOrigin](
 ) raises thin -> Response
 """`Handler.refuse`, likewise."""
 comptime ClaimsCall = def(Erased) thin -> HandlerClaims
-"""`Handler.may_stream` and its neighbours, likewise."""
+"""`Handler.claims`, likewise."""
 comptime ProblemCall = def(Erased, Surroundings) thin -> String
 """`Handler.problem`, likewise."""
 comptime DescribeCall = def(Erased, mut Operation) thin -> None
 """`Handler.describe`, likewise."""
 comptime NoticeCall = def(Erased) thin -> None
 """`Handler.drained`, likewise, and the handler's end."""
-
-
-@fieldwise_init
-struct HandlerClaims(TrivialRegisterPassable):
-    """What a handler says of itself once, before requests come."""
-
-    var may_stream: Bool
-    var may_defer: Bool
-    var may_upgrade: Bool
 
 
 def _serve[
@@ -72,10 +64,7 @@ def _policy_for[
 
 def _claims[H: Handler](handler: Erased) -> HandlerClaims:
     # SAFETY: as for `_serve`.
-    ref inner = handler.unsafe_bitcast[H]()[]
-    return HandlerClaims(
-        inner.may_stream(), inner.may_defer(), inner.may_upgrade()
-    )
+    return handler.unsafe_bitcast[H]()[].claims()
 
 
 def _drained[H: Handler](handler: Erased):
@@ -201,14 +190,8 @@ struct AnyHandler(Handler):
     def policy_for(self, req: Request) -> RequestPolicy:
         return self._table.policy_for(self._handler, req)
 
-    def may_stream(self) -> Bool:
-        return self._table.claims(self._handler).may_stream
-
-    def may_defer(self) -> Bool:
-        return self._table.claims(self._handler).may_defer
-
-    def may_upgrade(self) -> Bool:
-        return self._table.claims(self._handler).may_upgrade
+    def claims(self) -> HandlerClaims:
+        return self._table.claims(self._handler)
 
     def problem(self, around: Surroundings) -> String:
         return self._table.problem(self._handler, around)
@@ -288,9 +271,9 @@ struct Streamed(Handler, HoldsHandler):
         policy.streams = True
         return policy
 
-    def may_stream(self) -> Bool:
-        """Tells that content is read while it arrives."""
-        return True
+    def claims(self) -> HandlerClaims:
+        """Gives what the handler says, and that it streams."""
+        return self.handler.claims() | HandlerClaims(streams=True)
 
 
 struct NoHandler(Movable):

@@ -48,7 +48,7 @@ struct RequestPolicy(TrivialRegisterPassable):
     """True if the handler reads content while it arrives, with
     `Request.body_reader`; it then runs on a handler thread, or, if it `defers`,
     has the content of its `DeferredCall`. See `Streamed`, and
-    `Handler.may_stream`. Default False."""
+    `HandlerClaims`. Default False."""
     var blocks: Bool
     """False if the handler never takes long: it is then called on the worker's
     own thread, which costs less and waits for no other handler. True says what
@@ -58,7 +58,7 @@ struct RequestPolicy(TrivialRegisterPassable):
     var defers: Bool
     """Whether the handler is called on the worker's own thread, and may answer
     with `later`: with `streams` as soon as the head is there, else when all
-    content is. See `Deferred`, and `Handler.may_defer`. Default False."""
+    content is. See `Deferred`, and `HandlerClaims`. Default False."""
     var needs_content: Bool
     """False if the answer does not depend on the content, and takes no time:
     there is no such route, or somebody may not enter. A request whose content
@@ -142,6 +142,40 @@ def refuses_by_head[H: Handler](req: Request, handler: H) -> Bool:
     return is_head_only(req) and handler.policy_for(req).needs_content
 
 
+struct HandlerClaims(TrivialRegisterPassable):
+    """What some requests of a handler may need, which a server has to know before
+    they come."""
+
+    var streams: Bool
+    """Whether some policy says that it `streams`. With `handler_threads=0` a
+    server refuses such a handler, unless it defers."""
+    var defers: Bool
+    """Whether some answer may come `later`."""
+    var upgrades: Bool
+    """Whether some answer is a conversation, such as WebSocket: over HTTP/2 a
+    server offers that (RFC 8441) only then."""
+
+    def __init__(
+        out self,
+        *,
+        streams: Bool = False,
+        defers: Bool = False,
+        upgrades: Bool = False,
+    ):
+        """Says what is needed; nothing by default."""
+        self.streams = streams
+        self.defers = defers
+        self.upgrades = upgrades
+
+    def __or__(self, other: Self) -> Self:
+        """Gives what one of two handlers may need."""
+        return Self(
+            streams=self.streams or other.streams,
+            defers=self.defers or other.defers,
+            upgrades=self.upgrades or other.upgrades,
+        )
+
+
 trait Handler(Deinitable, Movable):
     """Answers requests.
 
@@ -183,40 +217,13 @@ trait Handler(Deinitable, Movable):
         else:
             return RequestPolicy()
 
-    def may_stream(self) -> Bool:
-        """Tells whether some request's policy may say that it `streams`; False,
-        unless the handler knows better.
-
-        Asked once, before a server starts: with `handler_threads=0` it refuses
-        to serve such a handler.
-        """
+    def claims(self) -> HandlerClaims:
+        """Tells what some of its requests may need: nothing, unless the handler
+        knows better. Asked once, when a server starts."""
         comptime if conforms_to(Self, HoldsHandler):
-            return self.inner().may_stream()
+            return self.inner().claims()
         else:
-            return False
-
-    def may_defer(self) -> Bool:
-        """Tells whether the handler may answer with `later`; False, unless the
-        handler knows better.
-
-        Asked once, when a server starts.
-        """
-        comptime if conforms_to(Self, HoldsHandler):
-            return self.inner().may_defer()
-        else:
-            return False
-
-    def may_upgrade(self) -> Bool:
-        """Tells whether some request may be answered with a conversation, such
-        as WebSocket; False, unless the handler knows better.
-
-        Asked once, when a server starts: over HTTP/2 it offers WebSocket (RFC
-        8441) only then.
-        """
-        comptime if conforms_to(Self, HoldsHandler):
-            return self.inner().may_upgrade()
-        else:
-            return False
+            return HandlerClaims()
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Finishes an answer that the server makes in place of the handler.

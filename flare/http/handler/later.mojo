@@ -28,7 +28,12 @@ from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.failure import add_fields, answer_failure
-from flare.http.handler.handler import Handler, HoldsHandler, RequestPolicy
+from flare.http.handler.handler import (
+    Handler,
+    HandlerClaims,
+    HoldsHandler,
+    RequestPolicy,
+)
 from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.runtime.worker_loop import WorkerLoop
@@ -637,6 +642,6 @@ struct Deferred(Handler, HoldsHandler):
         policy.streams = not self.waits_for_content
         return policy
 
-    def may_defer(self) -> Bool:
-        """Tells that the answer comes later."""
-        return True
+    def claims(self) -> HandlerClaims:
+        """Gives what the handler says, and that it defers."""
+        return self.handler.claims() | HandlerClaims(defers=True)

@@ -35,7 +35,7 @@ from flare.http.proxy.upstream_content import trailers_of
 from flare.http.proxy.upstream_request import StreamSide
 from flare.http.proxy.upstreams.upstreams import Upstreams
 from flare.http.handler.failure import refusal
-from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.handler import Handler, HandlerClaims, RequestPolicy
 from flare.http.handler.later import deferred_call, later
 from flare.http.message.content_length import read_content_length
 from flare.sys.random import fill_random
@@ -171,13 +171,13 @@ struct ReverseProxy(Copyable, Handler):
             defers=True,
         )
 
-    def may_upgrade(self) -> Bool:
-        """Tells whether the rules let protocols be changed through it."""
-        return len(self._shared[].config.rules.upgrade_protocols) > 0
-
-    def may_defer(self) -> Bool:
-        """Tells that answers come later."""
-        return True
+    def claims(self) -> HandlerClaims:
+        """Tells that content is taken while it arrives and answers come later,
+        and whether the rules let protocols be changed through it."""
+        ref rules = self._shared[].config.rules
+        return HandlerClaims(
+            defers=True, upgrades=len(rules.upgrade_protocols) > 0
+        )
 
 
 def _refuse(error: ForwardingError) -> Response:

@@ -17,6 +17,7 @@ from flare.http.handler.failure import request_id
 from flare.http.handler.handler import (
     FnHandler,
     Handler,
+    HandlerClaims,
     HandlerFunction,
     is_head_only,
     Middleware,

@@ -8,6 +8,7 @@ from flare.http.message.response import Response, bad_request, internal_error
 from flare.http.handler.handler import (
     DEFAULT_BODY_LIMIT,
     Handler,
+    HandlerClaims,
     HandlerFunction,
     RequestPolicy,
     can_be_fixed,
@@ -231,29 +232,13 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
                     return problem^
         return String()
 
-    def may_stream(self) -> Bool:
-        """Tells whether a route reads content while it arrives."""
+    def claims(self) -> HandlerClaims:
+        """Tells what requests of some route may need."""
+        var claims = HandlerClaims()
         comptime for index in range(len(Self.ROUTES)):
-            comptime ASK = Self.ROUTES[index].may_stream
-            if ASK():
-                return True
-        return False
-
-    def may_defer(self) -> Bool:
-        """Tells whether a route may answer later."""
-        comptime for index in range(len(Self.ROUTES)):
-            comptime ASK = Self.ROUTES[index].may_defer
-            if ASK():
-                return True
-        return False
-
-    def may_upgrade(self) -> Bool:
-        """Tells whether a route speaks WebSocket."""
-        comptime for index in range(len(Self.ROUTES)):
-            comptime ASK = Self.ROUTES[index].may_upgrade
-            if ASK():
-                return True
-        return False
+            comptime ASK = Self.ROUTES[index].claims
+            claims = claims | ASK()
+        return claims
 
     def operations(self) -> List[Operation]:
         """Gives what the routes take, one operation a route, in their order,
@@ -404,8 +389,8 @@ comptime RefuseFunction = def[o: ImmOrigin](
 ) raises thin -> Response
 """What `Handler.refuse` is as a plain function."""
 
-comptime ClaimFunction = def() thin -> Bool
-"""What `Handler.may_stream` is as a plain function."""
+comptime ClaimsFunction = def() thin -> HandlerClaims
+"""What `Handler.claims` is as a plain function."""
 
 comptime DescribeFunction = def(var Operation) thin -> Operation
 """What `Handler.describe` is as a plain function."""
@@ -449,12 +434,8 @@ struct ComptimeRoute(Copyable, Movable):
     """What answers."""
     var policy: PolicyFunction
     """How the handler wants requests to be treated."""
-    var may_stream: ClaimFunction
-    """Whether the handler may read content while it arrives."""
-    var may_defer: ClaimFunction
-    """Whether the handler may answer later."""
-    var may_upgrade: ClaimFunction
-    """Whether the handler may speak WebSocket."""
+    var claims: ClaimsFunction
+    """What some of its requests may need."""
     var may_refuse: Bool
     """Whether `refuse` or `problem` may do anything; so that functions cost no
     code."""
@@ -486,9 +467,7 @@ struct ComptimeRoute(Copyable, Movable):
         self.may_block = may_block
         self.answer = function
         self.policy = _default_policy
-        self.may_stream = _never
-        self.may_defer = _never
-        self.may_upgrade = _never
+        self.claims = _claims_nothing
         self.may_refuse = False
         self.refuse = _as_it_was
         self.describe = _as_it_is
@@ -530,9 +509,7 @@ struct ComptimeRoute(Copyable, Movable):
             may_block=may_block,
         )
         route.policy = _policy[H, HANDLER, ...]
-        route.may_stream = _may_stream[H, HANDLER]
-        route.may_defer = _may_defer[H, HANDLER]
-        route.may_upgrade = _may_upgrade[H, HANDLER]
+        route.claims = _claims[H, HANDLER]
         route.may_refuse = True
         route.refuse = _refuse[H, HANDLER, ...]
         route.describe = _describe[H, HANDLER]
@@ -573,7 +550,7 @@ struct ComptimeRoute(Copyable, Movable):
             _open[H, HANDLER, CONFIG, ...],
             may_block=False,
         )
-        route.may_upgrade = _always
+        route.claims = _claims_upgrades
         return route^
 
     def is_fallback(self) -> Bool:
@@ -616,12 +593,12 @@ def _default_policy(req: Request) -> RequestPolicy:
     return RequestPolicy()
 
 
-def _never() -> Bool:
-    return False
+def _claims_nothing() -> HandlerClaims:
+    return HandlerClaims()
 
 
-def _always() -> Bool:
-    return True
+def _claims_upgrades() -> HandlerClaims:
+    return HandlerClaims(upgrades=True)
 
 
 def _as_it_was(req: Request, var response: Response) raises -> Response:
@@ -662,16 +639,8 @@ def _config_problem(config: WsConfig) -> String:
     return String()
 
 
-def _may_stream[H: Handler, HANDLER: H]() -> Bool:
-    return materialize[HANDLER]().may_stream()
-
-
-def _may_defer[H: Handler, HANDLER: H]() -> Bool:
-    return materialize[HANDLER]().may_defer()
-
-
-def _may_upgrade[H: Handler, HANDLER: H]() -> Bool:
-    return materialize[HANDLER]().may_upgrade()
+def _claims[H: Handler, HANDLER: H]() -> HandlerClaims:
+    return materialize[HANDLER]().claims()
 
 
 def _refuse[

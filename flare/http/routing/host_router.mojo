@@ -10,7 +10,7 @@ from flare.dns.host_name import (
     is_name_octet,
 )
 from flare.http.handler.any_handler import AnyHandler, find_problem
-from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.handler import Handler, HandlerClaims, RequestPolicy
 from flare.http.handler.operation import Operation
 from flare.http.handler.surroundings import Surroundings
 from flare.http.message.request import Request
@@ -114,29 +114,13 @@ struct HostRouter(Handler):
             return RequestPolicy.by_head()
         return table.handlers.at(index).policy_for(req)
 
-    def may_stream(self) -> Bool:
-        """Tells whether a handler reads content while it arrives."""
+    def claims(self) -> HandlerClaims:
+        """Tells what requests of some host may need."""
         ref handlers = self._table[].handlers
+        var claims = HandlerClaims()
         for index in range(len(handlers)):
-            if handlers.at(index).may_stream():
-                return True
-        return False
-
-    def may_defer(self) -> Bool:
-        """Tells whether a handler may answer later."""
-        ref handlers = self._table[].handlers
-        for index in range(len(handlers)):
-            if handlers.at(index).may_defer():
-                return True
-        return False
-
-    def may_upgrade(self) -> Bool:
-        """Tells whether a handler speaks WebSocket."""
-        ref handlers = self._table[].handlers
-        for index in range(len(handlers)):
-            if handlers.at(index).may_upgrade():
-                return True
-        return False
+            claims = claims | handlers.at(index).claims()
+        return claims
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lets the handler of the request's host finish an answer that the

@@ -21,6 +21,7 @@ from flare.http.handler.any_handler import (
 from flare.http.handler.handler import (
     DEFAULT_BODY_LIMIT,
     Handler,
+    HandlerClaims,
     RequestPolicy,
 )
 from flare.http.handler.operation import Operation
@@ -350,18 +351,9 @@ struct Router(Handler):
             return table.fallback.held().policy_for(req)
         return RequestPolicy.by_head()
 
-    def may_stream(self) -> Bool:
-        """Tells whether a route, or the fallback, reads content while it
-        arrives."""
-        return self._table[].may_stream()
-
-    def may_defer(self) -> Bool:
-        """Tells whether a route, or the fallback, may answer later."""
-        return self._table[].may_defer()
-
-    def may_upgrade(self) -> Bool:
-        """Tells whether a route, or the fallback, speaks WebSocket."""
-        return self._table[].may_upgrade()
+    def claims(self) -> HandlerClaims:
+        """Tells what requests of a route, or of the fallback, may need."""
+        return self._table[].claims()
 
     def problem(self, around: Surroundings) -> String:
         """Tells of a handler that takes a path parameter which its route does
@@ -576,23 +568,13 @@ struct RouteTable(Movable):
             swap(inner.own, other.fallback)
             fallbacks.mount(prefix, inner)
 
-    def may_stream(self) -> Bool:
+    def claims(self) -> HandlerClaims:
+        var claims = HandlerClaims()
         for index in range(len(self.routes)):
-            if self.routes.at(index).handler.may_stream():
-                return True
-        return self.fallback.__bool__() and self.fallback.held().may_stream()
-
-    def may_defer(self) -> Bool:
-        for index in range(len(self.routes)):
-            if self.routes.at(index).handler.may_defer():
-                return True
-        return self.fallback.__bool__() and self.fallback.held().may_defer()
-
-    def may_upgrade(self) -> Bool:
-        for index in range(len(self.routes)):
-            if self.routes.at(index).handler.may_upgrade():
-                return True
-        return self.fallback.__bool__() and self.fallback.held().may_upgrade()
+            claims = claims | self.routes.at(index).handler.claims()
+        if self.fallback:
+            claims = claims | self.fallback.held().claims()
+        return claims
 
     def problem(self, around: Surroundings) -> String:
         for index in range(len(self.routes)):
@@ -728,26 +710,14 @@ struct _Fallbacks(Handler):
             return table.own.held().policy_for(req)
         return RequestPolicy.by_head()
 
-    def may_stream(self) -> Bool:
+    def claims(self) -> HandlerClaims:
         ref table = self._table[]
+        var claims = HandlerClaims()
         for index in range(len(table.mounted)):
-            if table.mounted.at(index).handler.may_stream():
-                return True
-        return table.own.__bool__() and table.own.held().may_stream()
-
-    def may_defer(self) -> Bool:
-        ref table = self._table[]
-        for index in range(len(table.mounted)):
-            if table.mounted.at(index).handler.may_defer():
-                return True
-        return table.own.__bool__() and table.own.held().may_defer()
-
-    def may_upgrade(self) -> Bool:
-        ref table = self._table[]
-        for index in range(len(table.mounted)):
-            if table.mounted.at(index).handler.may_upgrade():
-                return True
-        return table.own.__bool__() and table.own.held().may_upgrade()
+            claims = claims | table.mounted.at(index).handler.claims()
+        if table.own:
+            claims = claims | table.own.held().claims()
+        return claims
 
     def problem(self, around: Surroundings) -> String:
         ref table = self._table[]

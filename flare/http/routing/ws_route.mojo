@@ -13,7 +13,7 @@ from flare.http.message.response import (
     forbidden,
     set_field,
 )
-from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.handler import Handler, HandlerClaims, RequestPolicy
 from flare.http.websocket.any_handler import AnyWsHandler, SharedWsHandler
 from flare.http.websocket.handler import WsConfig, WsHandler
 from flare.http.websocket.outbox import WsOutbox, WsSender
@@ -49,9 +49,9 @@ struct WsRoute[H: WsHandler](Handler):
         """Says that a handshake takes no time."""
         return RequestPolicy(blocks=False)
 
-    def may_upgrade(self) -> Bool:
+    def claims(self) -> HandlerClaims:
         """Tells that handshakes are answered with a conversation."""
-        return True
+        return HandlerClaims(upgrades=True)
 
     def serve(self, req: Request) raises -> Response:
         """Answers a handshake by 101 and a conversation, or why not. Over

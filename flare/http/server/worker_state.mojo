@@ -209,7 +209,7 @@ struct WorkerState(Movable):
         self.out = Buffer(FLUSH_LEN)
         self.params = OwnedPointer(PathParams())
         self.params[].record.logs_errors = self.config.logs_errors
-        self.takes_upgrades = handler[].may_upgrade()
+        self.takes_upgrades = handler[].claims().upgrades
         self.handler = handler^
         self.asks_policies = self.config.handler_threads > 0
         self.has_streamed = False
@@ -262,8 +262,9 @@ struct WorkerState(Movable):
     def ask_claims(mut self):
         """Asks the handler whether it may read content while it arrives, or
         answer later."""
-        self.has_streamed = self.handler[].may_defer() or (
-            self.handler[].may_stream() and self.config.handler_threads != 0
+        var claims = self.handler[].claims()
+        self.has_streamed = claims.defers or (
+            claims.streams and self.config.handler_threads != 0
         )
         self._decide()
 

@@ -21,6 +21,7 @@ from flare.http.handler.handler import (
     FixedHandler,
     FnHandler,
     Handler,
+    HandlerClaims,
     RequestPolicy,
     can_be_fixed,
 )
@@ -261,11 +262,8 @@ struct _Careful(Copyable, Handler):
             blocks=False,
         )
 
-    def may_stream(self) -> Bool:
-        return True
-
-    def may_upgrade(self) -> Bool:
-        return True
+    def claims(self) -> HandlerClaims:
+        return HandlerClaims(streams=True, upgrades=True)
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         return response^.with_header("X-By", String("limit ", self.limit))
@@ -325,8 +323,8 @@ def test_routes_and_handlers_say_what_they_need() raises:
         assert_equal(policy.streams, row.streams)
         assert_equal(policy.timeout_ms, row.timeout_ms)
         assert_equal(policy.needs_content, row.needs_content)
-    assert_true(ROUTER.may_stream())
-    assert_true(not ComptimeRouter[PLAIN]().may_stream())
+    assert_true(ROUTER.claims().streams)
+    assert_true(not ComptimeRouter[PLAIN]().claims().streams)
 
 
 def _refused[H: Handler](handler: H, method: String, path: String) -> String:
@@ -380,9 +378,9 @@ def test_who_may_speak_websocket_says_so() raises:
         ComptimeRoute(Method.GET, "/", _quiet),
         ComptimeRoute.ws[_Upper()]("/ws"),
     ]
-    assert_true(ComptimeRouter[SPEAKING]().may_upgrade())
-    assert_true(ComptimeRouter[HANDLERS]().may_upgrade())
-    assert_true(not COMPILED.may_upgrade())
+    assert_true(ComptimeRouter[SPEAKING]().claims().upgrades)
+    assert_true(ComptimeRouter[HANDLERS]().claims().upgrades)
+    assert_true(not COMPILED.claims().upgrades)
 
 
 def test_a_fixed_handler_says_what_the_handler_says() raises:
@@ -392,7 +390,7 @@ def test_a_fixed_handler_says_what_the_handler_says() raises:
     var policy = fixed.policy_for(owned.view())
     assert_equal(policy.max_body_size, 5)
     assert_equal(policy.timeout_ms, 500)
-    assert_true(policy.streams and fixed.may_stream())
+    assert_true(policy.streams and fixed.claims().streams)
     assert_true(not policy.blocks)
 
 

@@ -1,6 +1,6 @@
 """The router by host: which handler a request's host leads to."""
 
-from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.handler import Handler, HandlerClaims, RequestPolicy
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
@@ -36,14 +36,8 @@ struct _Claims(Handler):
     def serve(self, req: Request) raises -> Response:
         return ok("")
 
-    def may_stream(self) -> Bool:
-        return True
-
-    def may_defer(self) -> Bool:
-        return True
-
-    def may_upgrade(self) -> Bool:
-        return True
+    def claims(self) -> HandlerClaims:
+        return HandlerClaims(streams=True, defers=True, upgrades=True)
 
     def drained(self):
         self.end_count[] += 1
@@ -198,15 +192,13 @@ def test_policies_and_refusals_are_those_of_the_host() raises:
 def test_claims_are_those_of_any_handler() raises:
     var hosts = HostRouter()
     hosts.add("a.example", _Named("a"))
-    assert_false(hosts.may_stream())
-    assert_false(hosts.may_defer())
-    assert_false(hosts.may_upgrade())
+    var claims = hosts.claims()
+    assert_false(claims.streams or claims.defers or claims.upgrades)
     var end_count = ArcPointer(0)
     hosts.add("b.example", _Claims(end_count.copy()))
     hosts.fallback(_Claims(end_count.copy()))
-    assert_true(hosts.may_stream())
-    assert_true(hosts.may_defer())
-    assert_true(hosts.may_upgrade())
+    claims = hosts.claims()
+    assert_true(claims.streams and claims.defers and claims.upgrades)
     hosts.drained()
     assert_equal(end_count[], 2)
 

@@ -199,7 +199,7 @@ def test_over_http_2_nobody_shows_a_key() raises:
     # RFC 8441 section 5: Sec-WebSocket-Key and -Accept are of HTTP/1.1 alone.
     var seen = ArcPointer(Seen())
     var route = WsRoute(Guest(WsHub(), seen.copy()))
-    assert_true(route.may_upgrade())
+    assert_true(route.claims().upgrades)
     var request = OwnedRequest("GET", "/ws")
     request.version = Version(2, 0)
     request.add_header("Host", "a")
@@ -221,16 +221,16 @@ def test_what_may_upgrade_is_asked_through_all_around_it() raises:
     var inner = Router()
     inner.ws("/ws", Guest(WsHub(), seen.copy()))
     var outer = Router()
-    assert_false(outer.may_upgrade())
+    assert_false(outer.claims().upgrades)
     outer.mount("/api", inner^)
-    assert_true(outer.may_upgrade())
+    assert_true(outer.claims().upgrades)
     var stacked = TrustedProxies(
         outer^, [IpNetwork.parse("10.0.0.0/8")], ForwardedField.FORWARDED
     )
-    assert_true(AnyHandler(stacked^).may_upgrade())
+    assert_true(AnyHandler(stacked^).claims().upgrades)
     var plain = Router()
     plain.get("/", _plain)
-    assert_false(AnyHandler(plain^).may_upgrade())
+    assert_false(AnyHandler(plain^).claims().upgrades)
 
 
 def _plain(req: Request) raises -> Response:

@@ -7,7 +7,12 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.handler.any_handler import Streamed
 from flare.http.routing.comptime_router import ComptimeRoute, ComptimeRouter
-from flare.http.handler.handler import FnHandler, Handler, RequestPolicy
+from flare.http.handler.handler import (
+    FnHandler,
+    Handler,
+    HandlerClaims,
+    RequestPolicy,
+)
 from flare.http.routing.router import Router
 from flare.http.server.config import ServerConfig
 from flare.http.server.server import HttpServer, ShutdownHandle
@@ -84,8 +89,8 @@ struct _Reader(Copyable, Handler):
     def policy_for(self, req: Request) -> RequestPolicy:
         return RequestPolicy(streams=True)
 
-    def may_stream(self) -> Bool:
-        return True
+    def claims(self) -> HandlerClaims:
+        return HandlerClaims(streams=True)
 
 
 comptime _READERS: List[ComptimeRoute] = [

@@ -8,6 +8,7 @@ removes something. Below /own each X-User has responses of his own.
 
 from flare.http import (
     Handler,
+    HandlerClaims,
     HttpServer,
     MetricsEndpoint,
     Request,
@@ -53,8 +54,8 @@ struct OwnPages(Handler, Movable):
     def policy_for(self, req: Request) -> RequestPolicy:
         return self.proxy.policy_for(req)
 
-    def may_defer(self) -> Bool:
-        return True
+    def claims(self) -> HandlerClaims:
+        return self.proxy.claims()
 
 
 def main() raises:

@@ -89,7 +89,7 @@ def check_handler(handler: AnyHandler, config: ServerConfig) raises:
     var problem = problem_of_all(handler)
     if problem.byte_length() > 0:
         raise Error(problem)
-    if config.handler_threads == 0 and handler.may_stream():
+    if config.handler_threads == 0 and handler.claims().streams:
         raise ConfigError(
             "handler_threads is 0, but a handler reads content while it arrives"
             " (Streamed, or an endpoint with Multipart); it waits for clients,"
