@@ -49,6 +49,14 @@ struct MessageKind(Equatable, ImplicitlyCopyable):
     comptime WANTED = Self(20)
     """The origin wants all members of the processes that the payload names."""
 
+    def is_text(self) -> Bool:
+        """Tells whether its payload is a text of UTF-8."""
+        return self == Self.TEXT or self == Self.USER_TEXT
+
+    def is_for_user(self) -> Bool:
+        """Tells whether it is for the connections of a user."""
+        return self.value >= 4 and self.value <= 6
+
     def is_known(self) -> Bool:
         """Tells whether this version knows the kind: a later one may send
         others."""
@@ -124,8 +132,7 @@ def parse_message[
     var sequence = load_word(octets, 16)
     if not kind.is_known() or sequence == 0 or sequence >> 62 != 0:
         return None
-    var is_text = kind == MessageKind.TEXT or kind == MessageKind.USER_TEXT
-    var text_end = len(octets) if is_text else payload_start
+    var text_end = len(octets) if kind.is_text() else payload_start
     # Each by itself, so that no character lies across a border.
     if (
         not is_valid_utf8(octets.between(MESSAGE_HEAD_LEN, id_start))

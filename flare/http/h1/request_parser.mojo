@@ -70,9 +70,6 @@ struct RequestParser(Movable):
     """The parsed head of the first request."""
     var body: BodyDecoder
     """The first request's content."""
-    var is_streamed: Bool
-    """True if the first request's content is to be taken while it arrives; the
-    caller sets it after HEAD_READY."""
     var _state: UInt8
 
     def __init__(out self, capacity: Int):
@@ -80,7 +77,6 @@ struct RequestParser(Movable):
         self.input = Buffer(capacity)
         self.head = RequestHead()
         self.body = BodyDecoder()
-        self.is_streamed = False
         self._state = _IN_HEAD
 
     @no_inline
@@ -114,7 +110,6 @@ struct RequestParser(Movable):
                 self._state = _COMPLETE
                 return Progress.READY
             self._state = _IN_BODY
-            self.is_streamed = False
             ref framing = self.head.framing
             self.body.begin(
                 ContentEnd.CHUNKED if framing.has(
@@ -238,7 +233,6 @@ struct RequestParser(Movable):
         other.input.clear()
         swap(self.head, other.head)
         swap(self.body, other.body)
-        self.is_streamed = other.is_streamed
         self._state = other._state
         other.reset()
 

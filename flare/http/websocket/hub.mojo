@@ -7,7 +7,7 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.websocket.outbox import WsSender, check_close, shared_frame
 from flare.http.websocket.room_history import HistoryBounds
-from flare.http.websocket.room_table import RoomTable
+from flare.http.websocket.room_table import RoomTable, frame_of
 from flare.sys.mutex import Mutex
 from flare.ws.core.error import CloseCode
 from flare.ws.core.frame import Opcode
@@ -206,12 +206,7 @@ struct WsHub(Copyable, HasBackplane):
             user: The user.
             text: The text.
         """
-        if self._channel:
-            return self._channel.held()[].send(
-                MessageKind.USER_TEXT, user, "", text.as_bytes()
-            )
-        var frame = shared_frame(Opcode.TEXT, text.as_bytes())
-        return self._rooms.lock()[].send_to_user(String(user), frame)
+        return self._send(MessageKind.USER_TEXT, text.as_bytes(), user, "", 0)
 
     def send_to_user(self, user: StringSpan, octets: Span[UInt8, _]) -> Int:
         """Sends a binary message to a user, and gives to how many connections
@@ -220,12 +215,7 @@ struct WsHub(Copyable, HasBackplane):
         Args:
             octets: The octets.
         """
-        if self._channel:
-            return self._channel.held()[].send(
-                MessageKind.USER_BINARY, user, "", octets
-            )
-        var frame = shared_frame(Opcode.BINARY, octets)
-        return self._rooms.lock()[].send_to_user(String(user), frame)
+        return self._send(MessageKind.USER_BINARY, octets, user, "", 0)
 
     def close_user(
         self,
@@ -319,19 +309,15 @@ struct WsHub(Copyable, HasBackplane):
         self,
         kind: MessageKind,
         octets: Span[UInt8, _],
-        room: StringSpan,
+        name: StringSpan,
         id: StringSpan,
         all_but: UInt64,
     ) -> Int:
+        """Sends to a room or a user: to all processes, or here."""
         if self._channel:
-            return self._channel.held()[].send(kind, room, id, octets, all_but)
-        var is_text = kind == MessageKind.TEXT
-        var frame = shared_frame(
-            Opcode.TEXT if is_text else Opcode.BINARY, octets
-        )
-        return self._rooms.lock()[].send_to_room(
-            String(room), id, frame, all_but
-        )
+            return self._channel.held()[].send(kind, name, id, octets, all_but)
+        var frame = frame_of(kind, octets)
+        return self._rooms.lock()[].send(kind, String(name), id, frame, all_but)
 
     def backplane_counts(self) -> BackplaneCounts:
         """Tells what went to other processes and came from them: the figures of

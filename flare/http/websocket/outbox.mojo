@@ -272,12 +272,6 @@ def send(
     box.lock()[].write(opcode, payload, code)
 
 
-def send_shared(box: Mutex[WsOutbox], frame: ArcPointer[Buffer]) raises:
-    """Sends a frame, whole and unmasked, that goes to other connections, too.
-    Raises if it cannot be sent, or the client is too far behind."""
-    box.lock()[].put_frame(frame)
-
-
 def check_close(code: Int, reason: StringSpan) raises WsMisuse:
     """Checks that a server may close a connection so, or with
     `CloseCode.NO_STATUS`."""
@@ -285,11 +279,6 @@ def check_close(code: Int, reason: StringSpan) raises WsMisuse:
         raise WsMisuse.CLOSE_CODE
     if reason.byte_length() > CLOSE_REASON_LEN_MAX:
         raise WsMisuse.CLOSE_REASON
-
-
-def end(box: Mutex[WsOutbox]):
-    """Ends a connection for all who might still send to it."""
-    box.lock()[].close()
 
 
 def must_pause(box: Mutex[WsOutbox]) -> Bool:
@@ -399,7 +388,7 @@ struct WsSender(Copyable, Movable):
         Args:
             frame: From `shared_frame`.
         """
-        send_shared(self._box, frame)
+        self._box.lock()[].put_frame(frame)
 
     def send_frames(self, frames: List[ArcPointer[Buffer]]) raises:
         """Sends what the client has missed, however much it is.

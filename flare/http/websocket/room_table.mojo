@@ -111,23 +111,23 @@ struct RoomTable(BackplaneListener):
             # Nobody is there.
             return 0
 
-    def send_to_room(
+    def send(
         mut self,
-        room: String,
+        kind: MessageKind,
+        name: String,
         id: StringSpan,
         frame: ArcPointer[Buffer],
-        all_but: UInt64 = 0,
+        all_but: UInt64,
     ) -> Int:
-        """Sends under the lock, so that all get messages in the same order, and
-        tells to how many. The id is the message's, if it is kept; the connection
-        `all_but` does not get it."""
+        """Sends to a room or a user, under the lock, so that all get messages in
+        the same order, and tells to how many connections. The id is that of a
+        room's message, if it is kept; the connection `all_but` does not get it.
+        """
+        if kind.is_for_user():
+            return _send_to_all(self.users, name, frame, 0)
         if self.bounds.count_max > 0:
-            self._keep(room, id, frame)
-        return _send_to_all(self.rooms, room, frame, all_but)
-
-    def send_to_user(mut self, user: String, frame: ArcPointer[Buffer]) -> Int:
-        """Sends to all connections of a user, and tells how many."""
-        return _send_to_all(self.users, user, frame, 0)
+            self._keep(name, id, frame)
+        return _send_to_all(self.rooms, name, frame, all_but)
 
     def close_user(
         mut self, user: String, code: Int, reason: StringSpan
@@ -205,36 +205,33 @@ struct RoomTable(BackplaneListener):
         """Delivers a message to the clients of this process, and tells to how
         many."""
         var name = String(message.room())
-        if message.kind == MessageKind.USER_CLOSE:
-            var payload = message.payload()
+        var kind = message.kind
+        var payload = message.payload()
+        if kind == MessageKind.USER_CLOSE:
             if len(payload) != 2:
                 return 0
             var code = Int(payload.at(0)) << 8 | Int(payload.at(1))
             return self.close_user(name, code, message.id())
-        var is_text = (
-            message.kind == MessageKind.TEXT
-            or message.kind == MessageKind.USER_TEXT
-        )
-        var opcode = Opcode.TEXT if is_text else Opcode.BINARY
-        if (
-            message.kind == MessageKind.USER_TEXT
-            or message.kind == MessageKind.USER_BINARY
-        ):
-            if name not in self.users:
-                return 0
-            return self.send_to_user(
-                name, shared_frame(opcode, message.payload())
-            )
-        if not is_text and message.kind != MessageKind.BINARY:
+        if not self._reaches_some(kind, name):
             return 0
-        if self.bounds.count_max == 0 and self.count(name) == 0:
-            return 0
-        return self.send_to_room(
-            name,
-            message.id(),
-            shared_frame(opcode, message.payload()),
-            message.all_but,
+        return self.send(
+            kind, name, message.id(), frame_of(kind, payload), message.all_but
         )
+
+    def _reaches_some(self, kind: MessageKind, name: String) -> Bool:
+        """Tells whether a message is for clients, and for some here or to come."""
+        if kind.is_for_user():
+            return name in self.users
+        if not kind.is_text() and kind != MessageKind.BINARY:
+            return False
+        return self.bounds.count_max > 0 or name in self.rooms
+
+
+def frame_of(kind: MessageKind, payload: Span[UInt8, _]) -> ArcPointer[Buffer]:
+    """Writes the frame of a message."""
+    return shared_frame(
+        Opcode.TEXT if kind.is_text() else Opcode.BINARY, payload
+    )
 
 
 def _take(

@@ -12,7 +12,6 @@ from flare.http.websocket.outbox import (
     WsOutbox,
     WsSender,
     advance,
-    end,
     must_pause,
     send,
 )
@@ -82,10 +81,14 @@ struct WsSession(UpgradedProtocol):
 
     def __deinit__(deinit self):
         """Tells the handler of the end."""
-        end(self._box)
+        self._close_outbox()
         self._handler[].on_close(
             self._close_code, self._close_reason, self._sender
         )
+
+    def _close_outbox(self):
+        """Ends it for all who might still send."""
+        self._box.lock()[].close()
 
     def begin(mut self, var waker: StreamWaker):
         """Lets senders wake the connection."""

@@ -1,7 +1,7 @@
 """Rooms of WebSocket clients."""
 
 from flare.http.websocket.hub import WsHub
-from flare.http.websocket.outbox import WsSender, end
+from flare.http.websocket.outbox import WsSender
 from flare.http.websocket.room_history import HistoryBounds
 from flare.http.websocket.room_table import RoomTable
 from flare.ws.core.error import CloseCode
@@ -75,7 +75,7 @@ def test_who_has_ended_does_not_come_in() raises:
     var gone = open_box(1)
     var hub = WsHub(history=5)
     assert_equal(hub.send_text("said", "room", id="1"), 0)
-    end(gone)
+    gone.lock()[].close()
     hub.join(WsSender(gone), "room")
     assert_equal(hub.count("room"), 0)
     var resumed = hub.resume(WsSender(gone), "room", "")

@@ -3,9 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.websocket.outbox import (
     WsSender,
-    end,
     send,
-    send_shared,
     shared_frame,
 )
 from flare.ws.core.deflate import DeflateAgreement
@@ -49,7 +47,7 @@ def test_a_sleeping_worker_is_woken_once() raises:
         send(box, Opcode.TEXT, "a".as_bytes())
     assert_equal(rings[].load(), 1)
     _ = taken(box)
-    send_shared(box, frame("b"))
+    box.lock()[].put_frame(frame("b"))
     assert_equal(rings[].load(), 2)
     # A worker that hears the client looks here by itself.
     var room = Buffer(100)
@@ -64,9 +62,9 @@ def test_frames_are_written_into_the_room_that_is_lent() raises:
     var room = Buffer(100)
     var base = room.unsafe_base()
     box.lock()[].lend_room(room)
-    send_shared(box, frame("b"))
+    box.lock()[].put_frame(frame("b"))
     send(box, Opcode.TEXT, "c".as_bytes())
-    send_shared(box, frame("d"))
+    box.lock()[].put_frame(frame("d"))
     box.lock()[].take_back(room, False)
     assert_equal(
         StringSpan(unsafe_from_utf8=room.span()[2:3]),
@@ -88,12 +86,12 @@ def test_too_much_is_refused_and_the_connection_goes_on() raises:
     with assert_raises(contains="92 bytes wait for it; at most 100"):
         send(box, Opcode.TEXT, text.as_bytes())
     with assert_raises(contains="at most 100"):
-        send_shared(box, frame(text))
+        box.lock()[].put_frame(frame(text))
     assert_false(box.lock()[].is_cut)
     assert_equal(taken(box).byte_length(), 4 + 1 + 90)
-    send_shared(box, frame(text))
+    box.lock()[].put_frame(frame(text))
     with assert_raises(contains="92 bytes wait"):
-        send_shared(box, frame(text))
+        box.lock()[].put_frame(frame(text))
     # It can be closed whatever waits.
     send(box, Opcode.CLOSE, "enough".as_bytes(), 4000)
 
@@ -118,7 +116,7 @@ def test_a_message_of_any_length_goes_to_whom_nothing_waits() raises:
     for shared in [True, False]:
         var box = open_box(waiting_len_max=100)
         if shared:
-            send_shared(box, frame(long))
+            box.lock()[].put_frame(frame(long))
         else:
             send(box, Opcode.TEXT, long.as_bytes())
         with assert_raises(contains="1004 bytes wait"):
@@ -151,7 +149,7 @@ def test_headers_count() raises:
         send(box, Opcode.TEXT, "".as_bytes())
     for _ in range(3):
         with assert_raises(contains="100 bytes wait"):
-            send_shared(box, frame(""))
+            box.lock()[].put_frame(frame(""))
 
 
 def test_the_answer_to_each_message_of_a_batch_is_bounded() raises:
@@ -193,7 +191,7 @@ def test_what_the_worker_has_counts_until_it_has_gone() raises:
     box.lock()[].take_back(room, False)
     assert_true(box.lock()[].wants_word())
     with assert_raises(contains="12008 bytes wait"):
-        send_shared(box, frame("a"))
+        box.lock()[].put_frame(frame("a"))
 
 
 def test_a_worker_that_comes_back_is_not_rung_for() raises:
@@ -244,7 +242,7 @@ def test_the_sender_compresses() raises:
     )
     var text = String("again ") * 500
     send(box, Opcode.TEXT, text.as_bytes())
-    send_shared(box, frame("plain"))
+    box.lock()[].put_frame(frame("plain"))
     var out = Buffer()
     box.lock()[].take(out)
     assert_true(len(out) < 100, "compressed")
@@ -257,7 +255,7 @@ def test_the_end_gives_memory_back() raises:
     var sender = WsSender(box)
     sender.send_text("a")
     sender.send_frame(frame("b"))
-    end(box)
+    box.lock()[].close()
     assert_equal(taken(box), "")
     assert_false(sender.is_open())
     with assert_raises(contains="is closed"):

@@ -314,18 +314,6 @@ struct ForwardingRules(Copyable, Movable):
                 _LOOP_DETECTED, "it goes in circles: Via names this gateway"
             )
 
-    def write_host(
-        self, req: Request, authority: StringSpan, mut out: ForwardedRequest
-    ):
-        """Changes the Host for another upstream, which a request is sent to
-        once more.
-
-        Args:
-            out: What `forward_request` has filled.
-        """
-        out._host.clear()
-        self._write_host(req.host(), authority, out)
-
     def _take_upgrade(self, fields: Fields, index: Int, mut upgrade: String):
         """Takes the one protocol of an Upgrade field, if it may pass; a second
         line, or a second protocol, makes it none."""

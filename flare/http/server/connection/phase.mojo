@@ -238,16 +238,6 @@ def phase_of(event: Event) -> Phase:
     return _STAYS
 
 
-def phase_after(phase: Phase, event: Event) -> Phase:
-    """Tells which phase follows; the same if the event changes none, or cannot
-    happen, which `action_after` tells."""
-    comptime for index in range(len(_ROWS)):
-        comptime ROW = _ROWS[index]
-        if event == ROW.event and (ROW.phases >> Int(phase.number)) & 1 == 1:
-            return phase if ROW.next == _STAYS else ROW.next
-    return phase
-
-
 def action_after(phase: Phase, event: Event) -> NextAction:
     """Tells what an event asks for; NONE if it does not happen in that phase."""
     comptime for index in range(len(_ROWS)):

@@ -272,9 +272,10 @@ def read_requests(
                 continue
             if not parser.is_in_body():
                 break
-            if parser.is_streamed:
-                return _begin_offload(connection, parser, state)
-            if connection.request.call.plan.needs_content:
+            ref plan = connection.request.call.plan
+            if plan.needs_content:
+                if plan.starts_at_head:
+                    return _begin_offload(connection, parser, state)
                 break
             result = answer_by_head(
                 parser, connection, state, owes_continue(parser)
@@ -340,9 +341,7 @@ def _begin_content(
         )
     var progress = parser.advance_body(state.limits)
     if progress == Progress.NEEDS_OCTETS:
-        var needs_content = plan.needs_content
-        parser.is_streamed = plan.starts_at_head and needs_content
-        var is_taken = needs_content and not parser.is_streamed
+        var is_taken = plan.needs_content and not plan.starts_at_head
         if is_taken and owes_continue(parser):
             state.out.append_literal[CONTINUE_RESPONSE]()
     return progress

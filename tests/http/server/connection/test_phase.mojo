@@ -7,7 +7,6 @@ from flare.http.server.connection.phase import (
     NextAction,
     Phase,
     action_after,
-    phase_after,
     phase_of,
 )
 from flare.net.raw_socket import RawSocket
@@ -118,14 +117,13 @@ def test_every_edge_and_no_other() raises:
             if not wanted:
                 var action = action_after(phase, event)
                 assert_true(action == NextAction.NONE, what)
-                assert_true(phase_after(phase, event) == phase, what)
                 continue
             found_count += 1
             var next = wanted.value().next
-            assert_true(phase_after(phase, event) == next, what)
             # Wherever it comes from, it leads to the same one.
-            var target = phase if next == phase else phase_of(event)
-            assert_true(target == next, what)
+            var target = phase_of(event)
+            var stays = next == phase and target == Phase(255)
+            assert_true(target == next or stays, what)
             assert_true(
                 action_after(phase, event) == wanted.value().action, what
             )
