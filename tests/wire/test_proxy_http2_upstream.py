@@ -295,6 +295,28 @@ def test_an_upstream_that_refuses_for_ever(proxied_h2):
     assert refusing.count == 18, server.stderr()
 
 
+def test_content_that_is_gone_is_why_a_refused_stream_ends(proxied_h2):
+    """RFC 9113 section 8.7 would allow it, also for this method."""
+    length, got = 200_000, 0
+
+    def handle(peer: Upstream) -> None:
+        nonlocal got
+        stream = peer.request()
+        more = struct.pack(">I", 1 << 20)
+        peer.send(frame(WINDOW_UPDATE, 0, 0, more) + frame(WINDOW_UPDATE, 0, stream, more))
+        while got < length:
+            got += len(peer.until(DATA).payload)
+        peer.reset(stream, REFUSED_STREAM)
+        peer.drain()
+
+    _, server = proxied_h2(handle)
+    with Client(server, WAIT_S) as client:
+        head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+        client.send(head % (length + 1) + bytes(length))
+        assert client.response().status == 502
+    assert "not sent again: content_gone" in server.stderr()
+
+
 def test_what_one_upstream_refuses_for_ever_goes_to_another(proxied_h2):
     """RFC 9113 section 8.7: it may be repeated, whatever its method is."""
     refusing = Refusing()
