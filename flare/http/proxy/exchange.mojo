@@ -703,8 +703,13 @@ def _on_head(e: ArcPointer[Exchange]) raises:
     if head.status > STATUS_MAX:
         # RFC 9110 section 15: there is no such class.
         raise Error("it answers with status ", head.status)
-    x.place.note_head(head.status)
     var is_stream = x.request.http2.__bool__()
+    if not is_stream and x.request.http1.parser.held()[].is_late_close():
+        if _ended(e, AttemptEnd.LOST, was_sent=True).goes_anew():
+            return _end_attempt(
+                e, AttemptEnd.LOST, Outcome.RESET, "it has closed, with 408"
+            )
+    x.place.note_head(head.status)
     if is_stream:
         ref side = x.request.http2.held()[]
         if side.handshake and end_unless_tunnel(side.stream.held()):
@@ -920,6 +925,20 @@ def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
     _end_attempt(e, end, outcome, reason)
 
 
+def _ended(
+    e: ArcPointer[Exchange], end: AttemptEnd, was_sent: Bool
+) -> EndedAttempt:
+    ref x = e[]
+    return EndedAttempt(
+        end,
+        was_sent,
+        x.place.is_idempotent(),
+        x.request.supply().is_kept(),
+        x.request.was_idle(x.loop[].now_ms),
+        x.same_count + 1,
+    )
+
+
 def _end_attempt(
     e: ArcPointer[Exchange], end: AttemptEnd, outcome: Outcome, reason: String
 ):
@@ -933,15 +952,7 @@ def _end_attempt(
     var was_sent = x.request.may_have_been_sent() or (
         outcome == Outcome.HEAD_TIMEOUT
     )
-    var is_kept = x.request.supply().is_kept()
-    var ended = EndedAttempt(
-        end,
-        was_sent,
-        x.place.is_idempotent(),
-        is_kept,
-        x.request.was_idle(x.loop[].now_ms),
-        x.same_count + 1,
-    )
+    var ended = _ended(e, end, was_sent)
     var next = next_attempt(ended)
     if next == NextAttempt.OVER_HTTP_1_1:
         if not x.request.http2.held()[].handshake:
@@ -962,7 +973,7 @@ def _end_attempt(
     _ = x.place.report(outcome if is_own else Outcome.CANCELLED)
     var member = x.place.member
     var decision = x.place.choose_next(
-        outcome, was_sent=was_sent, content_is_kept=is_kept
+        outcome, was_sent=was_sent, content_is_kept=ended.is_kept
     )
     if decision.is_again():
         # Another connection of the same upstream has no more time for its head.

@@ -65,7 +65,6 @@ struct RequestTask(Movable):
     # What was used before may be given to it all the same, where others take
     # part in it.
     var _may_reuse: Bool
-    var _was_reused: Bool
 
     def __init__(
         out self,
@@ -90,7 +89,6 @@ struct RequestTask(Movable):
         self._pause = Deadline(-1)
         self._turn_end = TurnEnd.NOTHING
         self._may_reuse = True
-        self._was_reused = False
 
     def advance(
         mut self, mut state: ClientState, event: TaskEvent
@@ -195,7 +193,7 @@ struct RequestTask(Movable):
             state.context.challenges.answer_request(self.request)
         self.request.run_hooks()
         self.request.timeouts.begin_attempt()
-        self._was_reused = False
+        self._builder.response.exchange.was_reused = False
         self._connection = None
         ref endpoint = self.request.endpoint
         if endpoint.offers_http2:
@@ -239,10 +237,10 @@ struct RequestTask(Movable):
             self._use(state, idle.value())
 
     def _use(mut self, mut state: ClientState, mut found: IdleConnection):
+        var was_used = found.was_used()
         if state.place:
-            self._was_reused = state.place.value()[].was_used
-        else:
-            self._was_reused = found.was_used()
+            was_used = state.place.value()[].was_used
+        self._builder.response.exchange.was_reused = was_used
         if found.link:
             self._join(state, found.link.value())
         else:
@@ -402,7 +400,6 @@ struct RequestTask(Movable):
     def _note_exchange(mut self):
         """Says in the response over which connection it came."""
         ref facts = self._builder.response.exchange
-        facts.was_reused = self._was_reused
         if self._stream:
             facts.note_connection(self._stream.value()[].info())
         else:
@@ -520,6 +517,9 @@ struct RequestTask(Movable):
             _ = self._takes_challenge(state)
             return False
         var pause_ms = 0
+        var is_anew = self.request.goes_anew(
+            self._attempt[], self._builder.response.exchange.was_reused
+        )
         if self.request.will_stop_expecting(
             self._builder.response, self._attempt[].content_len
         ):
@@ -534,14 +534,14 @@ struct RequestTask(Movable):
             )
         elif self.request.is_retry_planned():
             pause_ms = self.request.begin_retry()
-        elif not self._takes_challenge(state):
+        elif not is_anew and not self._takes_challenge(state):
             return False
         self.request.undo_hooks()
         if self._stream:
             # What it has left, such as a reset, does not wait for others.
             self._stream.value()[].link[].flush()
             self._stream = None
-        self._may_reuse = True
+        self._may_reuse = not is_anew
         self._begin_again(pause_ms)
         return True
 
@@ -582,10 +582,10 @@ struct RequestTask(Movable):
             error,
             state.config,
             # Once: what it is given then may have served others, too.
-            was_reused=self._was_reused and self._may_reuse,
+            was_reused=self._builder.response.exchange.was_reused
+            and self._may_reuse,
         )
         if next.is_fresh:
-            self._was_reused = False
             self._may_reuse = False
         if next.is_planned():
             self._begin_again(next.pause_ms)
