@@ -649,3 +649,16 @@ def test_cookies_are_kept_on_request(fetcher):
     fetcher.get("/logout")
     assert cookies(fetcher.get("/")) == []
     server.close()
+
+
+@pytest.mark.parametrize("where", ["request", "client"])
+def test_who_says_that_it_closes_sends_nothing_more(fetcher, where):
+    """RFC 9112 section 9.6, whatever the server says of the connection."""
+    server = RawServer(answering(sized(b"ok")))
+    fields = {"Connection": "Close"}
+    fetcher.client(**({"closes": 1} if where == "client" else {}))
+    for _ in range(2):
+        answer = fetcher.get(server.url, headers=fields if where == "request" else {})
+        assert (answer["body"], answer["idle"]) == ("ok", 0)
+    server.close()
+    assert server.connection_count == 2

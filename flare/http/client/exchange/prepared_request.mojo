@@ -519,6 +519,10 @@ struct PreparedRequest(Movable):
         if not self.extras or not self.extras.held()[].retry:
             return False
         ref policy = self.plan().policy
+        # A hook's fields are for one attempt: the next one may have another key.
+        ref own = self.extras.held()[].hooks.own_headers
+        if own:
+            return policy.knows_repetition(own.held())
         return policy.knows_repetition(self.headers)
 
     def has_policy(self) -> Bool:

@@ -35,6 +35,7 @@ from flare.http.client.exchange.task_phase import (
     TaskProgress,
     TurnEnd,
 )
+from flare.http.h1.serialiser import asks_for_close
 from flare.sys.clock import Deadline
 from flare.sys.poll import PollEntry
 from std.memory import ArcPointer, Layout, OwnedPointer, alloc
@@ -507,7 +508,11 @@ struct RequestTask(Movable):
             state.settle_link(link)
             return
         var connection = self._connection.take()
-        var is_reusable = self._attempt[].parser.is_reusable()
+        # Who has said so sends nothing more (RFC 9112 section 9.6).
+        var is_reusable = self._attempt[].parser.is_reusable() and not (
+            asks_for_close(self.request.headers)
+            or asks_for_close(state.config.headers)
+        )
         state.end_exchange(connection^, is_reusable, self._builder.response)
 
     def _goes_on(mut self, mut state: ClientState) raises ClientError -> Bool:
@@ -567,11 +572,22 @@ struct RequestTask(Movable):
             self._phase = TaskPhase.PAUSING
 
     def _plan_again(
-        mut self, mut state: ClientState, error: ClientError
+        mut self, mut state: ClientState, mut error: ClientError
     ) -> Bool:
-        """Decides whether the request is sent once more."""
+        """Decides whether the request goes on although the attempt has failed; if
+        not, the error says why."""
         if self._builder.is_told:
             return False
+        var is_final = self._builder.use != ContentUse.DISCARD
+        if not is_final and self.request.timeouts.total.left_ms() != 0:
+            # Nobody wants the content of a response that is not the final one.
+            state.keep_cookies(self._builder.response)
+            _ = self._let_go(state)
+            try:
+                return self._goes_on(state)
+            except failure:
+                error = failure^
+                return False
         self.request.tell_failure(error)
         self.request.undo_hooks()
         var fate = self._let_go(state)
