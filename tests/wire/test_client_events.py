@@ -3,6 +3,7 @@ goes on when its connection breaks (WHATWG HTML section 9.2)."""
 
 import gzip
 import json
+import threading
 import time
 
 import pytest
@@ -259,6 +260,27 @@ def test_a_silent_stream_is_had_anew(reader):
     number = listening(reader, server.url, idle_timeout_ms=200)
     assert following(reader, number)["data"] == "2"
     following(reader, number, "stop")
+    server.close()
+
+
+def test_a_total_time_ends_with_the_head(reader):
+    """What goes on has no end that a client could wait for; silence has."""
+    ended = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(STREAM)
+        for _ in range(8):
+            connection.send(b": still there\n\n")
+            ended.wait(0.1)
+        connection.send(b"data: late\n\n")
+
+    server = RawServer(handle)
+    reader.ask(do="client", total_timeout_ms=300)
+    number = listening(reader, server.url, max_attempts=1)
+    assert following(reader, number).get("data") == "late"
+    following(reader, number, "stop")
+    reader.ask(do="client")
     server.close()
 
 

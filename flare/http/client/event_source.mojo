@@ -17,6 +17,7 @@ from flare.http.client.connect.error import (
     bad_request,
 )
 from flare.http.client.open_response import (
+    AfterHead,
     OpenResponse,
     OpenTimes,
     ResponseOpener,
@@ -229,7 +230,8 @@ struct EventSource(Movable):
         var response: OpenResponse
         try:
             response = self._opener.open(
-                request^, OpenTimes(CLIENTS_OWN, self.idle_timeout_ms, False)
+                request^,
+                OpenTimes(CLIENTS_OWN, self.idle_timeout_ms, AfterHead.SILENCE),
             )
         except error:
             self._fail(error^)

@@ -20,6 +20,7 @@ from flare.http.client.connect.error import (
 )
 from flare.http.client.event_source import is_busy
 from flare.http.client.open_response import (
+    AfterHead,
     OpenResponse,
     OpenTimes,
     ResponseOpener,
@@ -239,7 +240,8 @@ struct FileDownload(Movable):
             self._start_over()
         self._request_count += 1
         var response = self._opener.open(
-            self._next_request(), OpenTimes(CLIENTS_OWN, CLIENTS_OWN, True)
+            self._next_request(),
+            OpenTimes(CLIENTS_OWN, CLIENTS_OWN, AfterHead.PROGRESS),
         )
         var verdict = self._judge(response)
         if verdict == _ASK_AGAIN:
