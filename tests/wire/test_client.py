@@ -411,8 +411,10 @@ def test_a_url_that_is_too_long_is_called_so(fetcher):
 
 def test_http_1_0(fetcher, server):
     fetcher.client()
-    answer = said(fetcher.get(server.url + "/", http_1_0=1))
-    assert answer["line"] == "GET / HTTP/1.0"
+    answer = fetcher.get(server.url + "/", http_1_0=1)
+    assert said(answer)["line"] == "GET / HTTP/1.0"
+    # 9112-9.3: it has not asked for the connection to stay.
+    assert answer["idle"] == 0
 
 
 def test_downloads_and_uploads_in_bounded_memory(fetcher):

@@ -508,9 +508,11 @@ struct RequestTask(Movable):
             state.settle_link(link)
             return
         var connection = self._connection.take()
-        # Who has said so sends nothing more (RFC 9112 section 9.6).
+        # RFC 9112 sections 9.3 and 9.6: nothing more is sent behind a request that
+        # has said so, or has not asked for more.
         var is_reusable = self._attempt[].parser.is_reusable() and not (
-            asks_for_close(self.request.headers)
+            self.request.minor_version == 0
+            or asks_for_close(self.request.headers)
             or asks_for_close(state.config.headers)
         )
         state.end_exchange(connection^, is_reusable, self._builder.response)
