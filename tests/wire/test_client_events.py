@@ -205,6 +205,24 @@ def test_a_busy_server_is_asked_again(reader):
     stream.server.close()
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_server_says_when_to_come_back(reader, status):
+    """RFC 9110 section 10.2.3, for one answer."""
+    stream = Stream(
+        STREAM + b"retry: 10\ndata: a\n\n",
+        b"HTTP/1.1 %d Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n" % status,
+        STREAM + b"data: b\n\n",
+        STREAM + b"data: c\n\n",
+    )
+    number = listening(reader, stream.url)
+    got = [following(reader, number).get("data") for _ in range(3)]
+    following(reader, number, "stop")
+    stream.server.close()
+    assert got == ["a", "b", "c"]
+    _, busy, back, again = stream.times
+    assert back - busy >= 1 > again - back
+
+
 def test_attempts_are_bounded(reader):
     busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
     stream = Stream(STREAM + b"retry: 10\ndata: a\n\n", *[busy] * 9)

@@ -169,13 +169,7 @@ struct CachedClient(TransferMethods):
             self.client._state[], prepared^, source, sink, progress
         )
         if changes:
-            self._invalidate(
-                key,
-                response.history(),
-                response.url,
-                response.status,
-                response.headers,
-            )
+            self._note_answer(key, response)
         return response^
 
     def _prepare(
@@ -218,20 +212,22 @@ struct CachedClient(TransferMethods):
                 continue
             var key = self._changed_key(requests[index])
             if key.byte_length() > 0:
-                ref response = results[index].response.held()
-                self._invalidate(
-                    key,
-                    response.history(),
-                    response.url,
-                    response.status,
-                    response.headers,
-                )
+                self._note_answer(key, results[index].response.held())
         return results^
 
     def _changed_key(self, request: ClientRequest) raises ClientError -> String:
         if not may_change(Method(request.method)):
             return String()
         return _key_of(self._prepare(request.copy(), Upload()))
+
+    def _note_answer(self, key: String, response: ClientResponse):
+        self._invalidate(
+            key,
+            response.history(),
+            response.url,
+            response.status,
+            response.headers,
+        )
 
     def _note_change(self, key: String, response: OpenResponse):
         if key.byte_length() > 0:
