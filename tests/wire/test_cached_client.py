@@ -24,7 +24,10 @@ class Origin(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.asked.append((self.command, self.headers.get("If-None-Match")))
         path, _, control = self.path.partition("?")
-        if path.startswith(("/by/", "/own/", "/digest/")):
+        if self.command == "POST" and path in self.server.moves:
+            status, target = self.server.moves[path]
+            self.answer(status, {"Location": target})
+        elif path.startswith(("/by/", "/own/", "/digest/")):
             self.answer_about(path, control)
         elif path == "/moved":
             self.answer(302, {"Location": "/there", "Cache-Control": "max-age=60"})
@@ -94,6 +97,7 @@ def origin():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Origin)
     server.asked = []
     server.fails = False
+    server.moves = {}
     server.daemon_threads = True
     # It looks whether it is to end every so many seconds.
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -260,6 +264,23 @@ def test_unsafe_methods(origin):
     assert [method for method, _ in origin.asked] == ["GET", "POST", "GET"]
     assert lines[-1] == "hits 1 revalidated 1"
     assert lines[2].endswith("call 1"), "validated, not fetched again"
+
+
+@pytest.mark.parametrize(
+    "moves,count",
+    [
+        ({"/a": (307, "/b"), "/b": (308, "/c")}, 3),
+        ({"/a": (303, "/b")}, 2),
+        ({"/a": (307, "/b"), "/b": (500, "/c")}, 1),
+    ],
+)
+def test_unsafe_methods_behind_redirections(origin, moves, count):
+    """RFC 9111 section 4.4: what has answered an unsafe request, and not with an error,
+    is validated the next time, wherever it led."""
+    origin.moves = moves
+    gets = [f"GET /{name}" for name in "abc"]
+    lines = ask(origin, *gets, "POST /a", *gets)
+    assert lines[-1] == f"hits {3 - count} revalidated {count}"
 
 
 def test_redirections_are_followed_each_time(origin):

@@ -411,8 +411,10 @@ def test_a_url_that_is_too_long_is_called_so(fetcher):
 
 def test_http_1_0(fetcher, server):
     fetcher.client()
-    answer = said(fetcher.get(server.url + "/", http_1_0=1))
-    assert answer["line"] == "GET / HTTP/1.0"
+    answer = fetcher.get(server.url + "/", http_1_0=1)
+    assert said(answer)["line"] == "GET / HTTP/1.0"
+    # 9112-9.3: it has not asked for the connection to stay.
+    assert answer["idle"] == 0
 
 
 def test_downloads_and_uploads_in_bounded_memory(fetcher):
@@ -649,3 +651,16 @@ def test_cookies_are_kept_on_request(fetcher):
     fetcher.get("/logout")
     assert cookies(fetcher.get("/")) == []
     server.close()
+
+
+@pytest.mark.parametrize("where", ["request", "client"])
+def test_who_says_that_it_closes_sends_nothing_more(fetcher, where):
+    """RFC 9112 section 9.6, whatever the server says of the connection."""
+    server = RawServer(answering(sized(b"ok")))
+    fields = {"Connection": "Close"}
+    fetcher.client(**({"closes": 1} if where == "client" else {}))
+    for _ in range(2):
+        answer = fetcher.get(server.url, headers=fields if where == "request" else {})
+        assert (answer["body"], answer["idle"]) == ("ok", 0)
+    server.close()
+    assert server.connection_count == 2

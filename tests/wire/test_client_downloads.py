@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import subprocess
+import time
 
 import pytest
 from raw_server import Connection, RawServer
@@ -504,3 +505,30 @@ def test_a_full_disk_says_so(reader, small_disk):
     assert download(reader, files, small_disk / "file")["resumed_from"] == kept
     assert (small_disk / "file").read_bytes() == CONTENT
     files.close()
+
+
+@pytest.mark.parametrize("after, asked", [("1", 2), ("31", 1)])
+def test_a_busy_server_says_when_to_come_back(reader, tmp_path, after, asked):
+    """RFC 9110 section 10.2.3. Who asks for more than half a minute is not waited
+    for."""
+    files, times = Files(), []
+
+    def handle(connection: Connection) -> None:
+        while head := connection.head():
+            times.append(time.monotonic())
+            if len(times) > 1:
+                return files.answer(connection, head)
+            connection.send(
+                b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n"
+                b"Retry-After: %s\r\n\r\n" % after.encode()
+            )
+
+    files.server.handle = handle
+    got = download(reader, files, tmp_path / "file")
+    files.close()
+    assert len(times) == asked, got
+    if asked == 1:
+        assert "503 Busy" in got["error"]
+    else:
+        assert (tmp_path / "file").read_bytes() == CONTENT
+        assert times[1] - times[0] >= 1

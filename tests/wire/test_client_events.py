@@ -3,6 +3,7 @@ goes on when its connection breaks (WHATWG HTML section 9.2)."""
 
 import gzip
 import json
+import threading
 import time
 
 import pytest
@@ -204,6 +205,24 @@ def test_a_busy_server_is_asked_again(reader):
     stream.server.close()
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_server_says_when_to_come_back(reader, status):
+    """RFC 9110 section 10.2.3, for one answer."""
+    stream = Stream(
+        STREAM + b"retry: 10\ndata: a\n\n",
+        b"HTTP/1.1 %d Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n" % status,
+        STREAM + b"data: b\n\n",
+        STREAM + b"data: c\n\n",
+    )
+    number = listening(reader, stream.url)
+    got = [following(reader, number).get("data") for _ in range(3)]
+    following(reader, number, "stop")
+    stream.server.close()
+    assert got == ["a", "b", "c"]
+    _, busy, back, again = stream.times
+    assert back - busy >= 1 > again - back
+
+
 def test_attempts_are_bounded(reader):
     busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
     stream = Stream(STREAM + b"retry: 10\ndata: a\n\n", *[busy] * 9)
@@ -259,6 +278,27 @@ def test_a_silent_stream_is_had_anew(reader):
     number = listening(reader, server.url, idle_timeout_ms=200)
     assert following(reader, number)["data"] == "2"
     following(reader, number, "stop")
+    server.close()
+
+
+def test_a_total_time_ends_with_the_head(reader):
+    """What goes on has no end that a client could wait for; silence has."""
+    ended = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(STREAM)
+        for _ in range(8):
+            connection.send(b": still there\n\n")
+            ended.wait(0.1)
+        connection.send(b"data: late\n\n")
+
+    server = RawServer(handle)
+    reader.ask(do="client", total_timeout_ms=300)
+    number = listening(reader, server.url, max_attempts=1)
+    assert following(reader, number).get("data") == "late"
+    following(reader, number, "stop")
+    reader.ask(do="client")
     server.close()
 
 

@@ -9,6 +9,7 @@ import time
 import zlib
 
 import pytest
+from client_asker import meet
 from raw_server import Connection, RawServer, answering, once
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -501,6 +502,38 @@ def test_a_redirection_with_endless_content(fetcher):
     assert fetcher.get(first.url)["body"] == "ok"
     first.close()
     other.close()
+
+
+@pytest.mark.parametrize("status", [302, 307, 401, 503])
+@pytest.mark.parametrize("end", ["cut", "reset", "silent", "bad chunk"])
+@pytest.mark.parametrize("by", ["plain", "open", "batch"])
+def test_content_that_nobody_wants_may_be_broken(asker, status, end, by):
+    """RFC 9110 section 15.4: the head says where to go, or what to do. A server that
+    answers before it has read all, and closes, has the rest of its answer lost (RFC
+    9112 section 9.6)."""
+
+    def handle(connection: Connection) -> None:
+        if connection.number > 1:
+            return answering(lambda head, content: sized(content + head.encode()))(connection)
+        connection.body(connection.head())
+        framing = "Transfer-Encoding: chunked" if end == "bad chunk" else "Content-Length: 9"
+        connection.send(
+            f"HTTP/1.1 {status} X\r\nLocation: /there\r\nSet-Cookie: a=b\r\n"
+            'WWW-Authenticate: Digest realm="r", nonce="n", qop="auth"\r\n'
+            f"{framing}\r\n\r\nxx".encode()
+        )
+        if end == "reset":
+            connection.reset()
+        elif end == "silent":
+            connection.head()
+
+    server = RawServer(handle)
+    meet(asker, False, {} if status == 503 else None, read_timeout_ms=300)
+    more = {"method": "PUT", "octets": "all", "digest": "secret"}
+    answer = asker.get(server.url, by=by, **more)
+    server.close()
+    assert answer.get("status") == 200, answer
+    assert answer["body"].startswith("allPUT /there" if status < 400 else "allPUT / ")
 
 
 # (name, response): what is irregular, but can be read in one way alone.

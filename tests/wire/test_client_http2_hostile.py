@@ -831,3 +831,17 @@ def test_end_stream_on_the_head_alone(fetcher):
     assert fetcher.get("/")["body_len"] == 0
     server.close()
     assert server.connection_count == 1
+
+
+def test_a_redirection_that_is_reset_is_followed(fetcher):
+    """RFC 9110 section 15.4: its head has said where to; nobody wants its content."""
+
+    def handle(peer: Http2Peer) -> None:
+        peer.head(stream := peer.request(), ("location", "/there"), status=302)
+        peer.reset(stream, INTERNAL_ERROR)
+        peer.answer(peer.request())
+
+    server = meet(fetcher, handle)
+    answer = fetcher.get("/")
+    server.close()
+    assert (answer.get("body"), server.connection_count) == ("ok", 1), answer

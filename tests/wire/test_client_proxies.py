@@ -86,6 +86,21 @@ def test_a_proxy_that_says_nothing_is_named_as_such(fetcher):
     assert f"the proxy 127.0.0.1:{proxy.port}: nothing within" in answer["text"]
 
 
+@pytest.mark.parametrize("ends", ["closed", "reset"])
+def test_a_proxy_that_ends_is_named_as_such(fetcher, ends):
+    def handle(connection: Connection) -> None:
+        connection.head()
+        if ends == "reset":
+            connection.reset()
+
+    proxy = RawServer(handle)
+    fetcher.client(proxy=f"http://127.0.0.1:{proxy.port}")
+    answer = fetcher.get("https://a.test/")
+    proxy.close()
+    assert answer["phase"] == "proxy", answer
+    assert f"the proxy 127.0.0.1:{proxy.port}: " in answer["text"] and ends in answer["text"]
+
+
 def test_names_are_looked_up_here(fetcher, origin):
     """`socks5`: the proxy sees addresses alone."""
     proxy = SocksProxy()

@@ -310,3 +310,83 @@ def test_a_connection_that_goes_away_costs_no_attempt(asker):
         assert answer["status"] == 200, answer
     server.close()
     assert server.connection_count == 2
+
+
+TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
+
+
+def timed_out(answer: bytes, number_max: int = 1) -> RawServer:
+    """Serves one request on a connection, and times out of the next, on so many
+    connections; then on those that follow at once."""
+
+    def handle(connection: Connection) -> None:
+        for turn in range(9):
+            if not (head := connection.head()):
+                return
+            connection.body(head)
+            if connection.number <= number_max and (turn or connection.number > 1):
+                connection.send(answer)
+                return
+            connection.send(sized(head.split()[0].encode()))
+
+    return RawServer(handle)
+
+
+@pytest.mark.parametrize("policy", [None, {"max_attempts": 1, "reserve": 0}])
+@pytest.mark.parametrize("by", KINDS)
+def test_a_408_for_a_connection_that_was_idle_is_no_answer(asker, by, policy):
+    """9110-15.5.9: the server says that its connection has waited too long, and the
+    request, which it has not seen, goes on another one."""
+    server = timed_out(TIMED_OUT)
+    meet(asker, False, policy)
+    for _ in range(3):
+        answer = asker.get(server.url, by=by)
+        assert (answer["status"], answer["attempts"]) == (200, 1), answer
+    server.close()
+    assert server.connection_count == 2
+
+
+@pytest.mark.parametrize("by", KINDS)
+def test_a_408_on_a_new_connection_is_the_answer(asker, by):
+    """9110-15.5.9: nothing waited there; so it goes on another connection once."""
+    server = timed_out(TIMED_OUT, 9)
+    meet(asker)
+    assert asker.get(server.url, by=by)["status"] == 200
+    assert asker.get(server.url, by=by)["status"] == 408
+    server.close()
+    assert server.connection_count == 2
+
+
+@pytest.mark.parametrize(
+    "answer,more,status",
+    [
+        (TIMED_OUT, {"method": "PUT", "octets": "x"}, 200),
+        (TIMED_OUT, {"method": "POST", "octets": "x", "repeatable": 1}, 200),
+        (TIMED_OUT.replace(b"/1.1", b"/1.0"), {}, 200),
+        (TIMED_OUT.replace(b"Connection: close\r\n", b""), {}, 200),
+        # 9110-9.2.2: who says so may have acted all the same.
+        (TIMED_OUT, {"method": "POST", "octets": "x"}, 408),
+        # 9110-15.2: it has begun with the request.
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n" + TIMED_OUT, {}, 408),
+        # It does not end the connection.
+        (b"HTTP/1.1 408 X\r\nContent-Length: 0\r\n\r\n", {}, 408),
+        (TIMED_OUT.replace(b"408", b"400"), {}, 400),
+    ],
+)
+def test_which_408_is_for_the_connection(asker, answer, more, status):
+    server = timed_out(answer)
+    meet(asker)
+    assert asker.get(server.url)["status"] == 200
+    assert asker.get(server.url, **more)["status"] == status
+    server.close()
+    assert server.connection_count == (2 if status == 200 else 1)
+
+
+def test_streamed_content_is_not_sent_twice_for_a_408(fetcher):
+    server = timed_out(TIMED_OUT)
+    fetcher.client()
+    assert fetcher.get(server.url)["status"] == 200
+    answer = fetcher.ask(do="upload", url=server.url, method="PUT", length=9)
+    assert answer["status"] == 408
+    server.close()
+    assert server.connection_count == 1

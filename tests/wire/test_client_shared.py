@@ -305,6 +305,26 @@ def test_a_connection_that_went_stale_is_replaced(sharer):
     assert (figures["opened"], figures["idle"]) == (2, 1)
 
 
+def test_a_408_makes_no_request_fail(sharer):
+    """RFC 9110 section 15.5.9, while others wait for the same connections."""
+
+    def handle(connection: Connection) -> None:
+        for _ in range(2):
+            if not connection.head():
+                return
+            connection.send(sized(b"ok"))
+        if connection.head():
+            connection.send(b"HTTP/1.1 408 Late\r\nConnection: close\r\n\r\n")
+
+    server = RawServer(handle)
+    sharer.client(per_host=2)
+    lines = sharer.run(server.url, 6, count=20)
+    assert [line["ok"] for line in lines] == [20] * 6, lines
+    figures = sharer.figures()
+    server.close()
+    assert (figures["busy"], figures["waiting"]) == (0, 0)
+
+
 def test_idle_connections_are_closed_when_told_to(sharer):
     ended = threading.Event()
 

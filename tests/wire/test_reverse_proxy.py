@@ -618,6 +618,33 @@ def test_a_connection_that_went_stale_is_replaced(proxied):
     assert ask(server, post).body == b"ok"
 
 
+@pytest.mark.parametrize("count", [1, 9])
+def test_a_408_for_a_connection_that_was_idle_is_no_answer(proxied, count):
+    """RFC 9110 section 15.5.9: the upstream speaks of its connection. On a new one it
+    speaks of the request, and so it may of one that is not to be sent twice."""
+
+    def handle(connection: Connection) -> None:
+        while head := connection.head():
+            connection.body(head)
+            if connection.number <= count and answered.is_set():
+                return connection.send(
+                    b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
+                )
+            connection.send(OK)
+            answered.set()
+
+    answered = threading.Event()
+    upstream, server = proxied(handle, failures_to_open=1, open_ms=60_000)
+    assert ask(server).body == b"ok"
+    assert ask(server).status == (200 if count == 1 else 408)
+    assert upstream.connection_count == 2
+    if count == 1:
+        count = 9
+        post = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"
+        assert ask(server, post).status == 408
+        assert upstream.connection_count == 2
+
+
 def test_a_stale_connection_does_not_begin_the_time_for_the_head_anew(proxied):
     """`head_timeout_ms` counts from the end of the request, on however many
     connections of the upstream: else a client waits for twice that time."""

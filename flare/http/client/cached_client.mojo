@@ -5,7 +5,11 @@ from flare.bytes.copy import text_of
 from flare.http.cache.asked import may_change
 from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.freshness import ExchangeTimes
-from flare.http.cache.core.key import cache_key, key_of_reference
+from flare.http.cache.core.key import (
+    cache_key,
+    key_of_reference,
+    split_url,
+)
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.storage import (
     StoreRefusal,
@@ -32,6 +36,7 @@ from flare.http.client.message.request import (
 from flare.http.client.message.response import (
     ClientResponse,
     ContentUse,
+    RedirectStep,
     SendResult,
     has_known_coding,
     url_without_credentials,
@@ -164,7 +169,7 @@ struct CachedClient(TransferMethods):
             self.client._state[], prepared^, source, sink, progress
         )
         if changes:
-            self._invalidate(key, response.status, response.headers)
+            self._note_answer(key, response)
         return response^
 
     def _prepare(
@@ -207,8 +212,7 @@ struct CachedClient(TransferMethods):
                 continue
             var key = self._changed_key(requests[index])
             if key.byte_length() > 0:
-                ref response = results[index].response.held()
-                self._invalidate(key, response.status, response.headers)
+                self._note_answer(key, results[index].response.held())
         return results^
 
     def _changed_key(self, request: ClientRequest) raises ClientError -> String:
@@ -216,9 +220,24 @@ struct CachedClient(TransferMethods):
             return String()
         return _key_of(self._prepare(request.copy(), Upload()))
 
+    def _note_answer(self, key: String, response: ClientResponse):
+        self._invalidate(
+            key,
+            response.history(),
+            response.url,
+            response.status,
+            response.headers,
+        )
+
     def _note_change(self, key: String, response: OpenResponse):
         if key.byte_length() > 0:
-            self._invalidate(key, response.status, response.headers)
+            self._invalidate(
+                key,
+                response.history(),
+                response.url,
+                response.status,
+                response.headers,
+            )
 
     def _fetch(
         mut self,
@@ -372,8 +391,22 @@ struct CachedClient(TransferMethods):
             debug_assert(False, "a number is a good value")
         return response^
 
-    def _invalidate(self, key: String, status: Status, headers: HeaderMap):
-        """Has what a request may have changed validated (section 4.4)."""
+    def _invalidate(
+        self,
+        var key: String,
+        history: List[RedirectStep],
+        url: Url,
+        status: Status,
+        headers: HeaderMap,
+    ):
+        """Has what a request may have changed validated (section 4.4), by the
+        redirections that it has followed, and the response at their end."""
+        for index in range(len(history)):
+            _ = self.store.invalidate_key(key)
+            if index + 1 < len(history):
+                key = _key_of_url(history.at(index + 1).url)
+            else:
+                key = _key_of_url(url_without_credentials(url))
         if status < 200 or status >= 400:
             return
         _ = self.store.invalidate_key(key)
@@ -409,6 +442,13 @@ def _key_of(prepared: PreparedRequest) -> String:
     # No target has this octet.
     key.write("#", url.host())
     return key^
+
+
+def _key_of_url(url: String) -> String:
+    """Writes the target URI of a request that was led to a URL."""
+    var parts = split_url(url)
+    var scheme = "https" if parts.scheme == "https" else "http"
+    return cache_key(scheme, parts.authority, parts.target)
 
 
 def _way_of(key: String) -> String:

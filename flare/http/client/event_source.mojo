@@ -17,17 +17,20 @@ from flare.http.client.connect.error import (
     bad_request,
 )
 from flare.http.client.open_response import (
+    AfterHead,
     OpenResponse,
     OpenTimes,
     ResponseOpener,
 )
 from flare.http.client.message.request import CLIENTS_OWN, ClientRequest
 from flare.http.client.message.response import url_without_credentials
+from flare.http.client.message.retry_policy import retry_after_ms
 from flare.http.message.header_map import check_field
 from flare.http.message.media_type import has_essence
 from flare.http.sse.event_hub import TEXT_EVENT_STREAM, ServerSentEvent
 from flare.http.sse.event_parser import EVENT_LEN_MAX
 from flare.sys.backoff import Backoff
+from flare.sys.clock import unix_seconds
 from flare.sys.random import random_word
 
 comptime EVENT_IDLE_MS = 60_000
@@ -71,7 +74,8 @@ struct EventSource(Movable):
     back, says which event was the last (`Last-Event-ID`), and goes on after it.
     It waits as long as the server has asked for (`retry`), but at least 100 ms,
     and longer from failure to failure, with a random part. So it does when the
-    server answers 429, 500, 502, 503 or 504, which browsers take for the end.
+    server answers 429, 500, 502, 503 or 504, which browsers take for the end, and
+    no less than Retry-After says then.
     204 ends the stream; any other answer but 200 with `text/event-stream` is an
     error.
     """
@@ -91,6 +95,8 @@ struct EventSource(Movable):
     var _request: ClientRequest
     var _response: Optional[OpenResponse]
     var _retry_ms: Int
+    # What the last answer has asked for by Retry-After; -1 for nothing.
+    var _after_ms: Int
     # Attempts in turn that have ended without an event.
     var _failure_count: Int
     var _last_error: Optional[ClientError]
@@ -119,6 +125,7 @@ struct EventSource(Movable):
         self._request = request^
         self._response = None
         self._retry_ms = EVENT_RETRY_MS
+        self._after_ms = -1
         self._failure_count = 0
         self._last_error = None
         self._is_over = False
@@ -204,7 +211,8 @@ struct EventSource(Movable):
         var backoff = Backoff(
             self._retry_ms, min(self._retry_ms << _DOUBLING_COUNT_MAX, longest)
         )
-        var base = backoff.longest_ms(self._failure_count)
+        var base = max(backoff.longest_ms(self._failure_count), self._after_ms)
+        self._after_ms = -1
         var more = Int(random_word() % UInt64(base // 2 + 1))
         try:
             pause_unless_cancelled(self._request.cancel, base + more)
@@ -229,7 +237,8 @@ struct EventSource(Movable):
         var response: OpenResponse
         try:
             response = self._opener.open(
-                request^, OpenTimes(CLIENTS_OWN, self.idle_timeout_ms, False)
+                request^,
+                OpenTimes(CLIENTS_OWN, self.idle_timeout_ms, AfterHead.SILENCE),
             )
         except error:
             self._fail(error^)
@@ -276,6 +285,10 @@ struct EventSource(Movable):
         if not is_busy(response.status.code):
             self.stop()
             raise error^
+        # RFC 9110 section 10.2.3.
+        self._after_ms = min(
+            retry_after_ms(response.headers, unix_seconds()), EVENT_ASKED_MAX_MS
+        )
         self._fail(error^)
         self._part()
 

@@ -20,6 +20,7 @@ from flare.http.client.connect.error import (
 )
 from flare.http.client.event_source import is_busy
 from flare.http.client.open_response import (
+    AfterHead,
     OpenResponse,
     OpenTimes,
     ResponseOpener,
@@ -29,6 +30,10 @@ from flare.http.client.message.request import (
     ClientRequest,
     Transfer,
     TransferProgress,
+)
+from flare.http.client.message.retry_policy import (
+    RETRY_AFTER_MS_MAX,
+    retry_after_ms,
 )
 from flare.http.client.exchange.repetition import is_transient
 from flare.http.conditional.conditional import EntityTag
@@ -123,6 +128,8 @@ struct FileDownload(Movable):
     var _resumed_from: Int
     var _request_count: Int
     var _len_max: Int
+    # What the last answer has asked for by Retry-After; -1 for nothing.
+    var _after_ms: Int
 
     def __init__(
         out self,
@@ -161,6 +168,7 @@ struct FileDownload(Movable):
         self._range_end = -1
         self._resumed_from = 0
         self._request_count = 0
+        self._after_ms = -1
         check_path(self._path, options.replaces)
         check_part(self._part_path)
         try:
@@ -222,6 +230,8 @@ struct FileDownload(Movable):
         var config = self._opener.config()
         var backoff = Backoff(config.retry_base_ms, config.retry_max_ms)
         var pause_ms = backoff.wait_ms(attempt, random_word())
+        pause_ms += max(self._after_ms, 0)
+        self._after_ms = -1
         try:
             pause_unless_cancelled(self._request.cancel, pause_ms)
         except error:
@@ -239,7 +249,8 @@ struct FileDownload(Movable):
             self._start_over()
         self._request_count += 1
         var response = self._opener.open(
-            self._next_request(), OpenTimes(CLIENTS_OWN, CLIENTS_OWN, True)
+            self._next_request(),
+            OpenTimes(CLIENTS_OWN, CLIENTS_OWN, AfterHead.PROGRESS),
         )
         var verdict = self._judge(response)
         if verdict == _ASK_AGAIN:
@@ -301,6 +312,7 @@ struct FileDownload(Movable):
             ):
                 return _IS_WHOLE
             return _ASK_AGAIN
+        self._after_ms = retry_after_ms(response.headers, unix_seconds())
         raise self._unexpected(
             String(
                 "the server answered ",
@@ -309,7 +321,7 @@ struct FileDownload(Movable):
                 response.reason,
                 "; a download needs 200 or 206",
             ),
-            is_busy(status.code),
+            is_busy(status.code) and self._after_ms <= RETRY_AFTER_MS_MAX,
         )
 
     def _continues(self, response: OpenResponse, found: ContentRange) -> Bool:

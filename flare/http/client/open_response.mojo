@@ -430,6 +430,20 @@ struct OpenResponse(Readable):
 
 
 @fieldwise_init
+struct AfterHead(Equatable, TrivialRegisterPassable):
+    """What becomes of the total time when the head of a response is there."""
+
+    var number: UInt8
+
+    comptime AS_SET = AfterHead(0)
+    """It counts on if it was set; `WHILE_PROGRESSING` ends."""
+    comptime PROGRESS = AfterHead(1)
+    """`WHILE_PROGRESSING` counts on, too."""
+    comptime SILENCE = AfterHead(2)
+    """It ends: only silence counts."""
+
+
+@fieldwise_init
 struct OpenTimes(TrivialRegisterPassable):
     """The times of an open response, in milliseconds; `CLIENTS_OWN` for those
     of the client."""
@@ -437,9 +451,7 @@ struct OpenTimes(TrivialRegisterPassable):
     var head_ms: Int
     var idle_ms: Int
     """Longest silence after it."""
-    var needs_progress: Bool
-    """True to end what makes no progress after the head, too, if that is the
-    total time (`WHILE_PROGRESSING`)."""
+    var after_head: AfterHead
 
 
 @fieldwise_init
@@ -501,8 +513,10 @@ struct ResponseOpener(Movable):
         )
         prepared.content_use = ContentUse.LEND_RAW if raw else ContentUse.LEND
         prepared.timeouts.limit_phases(times.head_ms, times.idle_ms)
-        if times.needs_progress:
+        if times.after_head == AfterHead.PROGRESS:
             prepared.timeouts.keep_progress()
+        elif times.after_head == AfterHead.SILENCE:
+            prepared.timeouts.end_with_head()
         return prepared^
 
 

@@ -23,6 +23,7 @@ from flare.http.client.file_download import (
 )
 from flare.http.client.open_request import OpenRequest, UploadSource
 from flare.http.client.open_response import (
+    AfterHead,
     OpenResponse,
     OpenTimes,
     ResponseOpener,
@@ -271,7 +272,7 @@ trait TransferMethods(RequestMethods):
         var key = self._changed_key(request)
         var response = self._opener().open(
             request^,
-            OpenTimes(head_timeout_ms, idle_timeout_ms, False),
+            OpenTimes(head_timeout_ms, idle_timeout_ms, AfterHead.AS_SET),
             raw=raw,
         )
         self._note_change(key, response)
@@ -297,7 +298,7 @@ trait TransferMethods(RequestMethods):
         var key = self._changed_key(request)
         var response = self._opener().open(
             request^,
-            OpenTimes(head_timeout_ms, idle_timeout_ms, False),
+            OpenTimes(head_timeout_ms, idle_timeout_ms, AfterHead.AS_SET),
             Upload(content_len),
             UploadSource(source^),
             raw=raw,
@@ -332,7 +333,7 @@ trait TransferMethods(RequestMethods):
         var upload = Upload() if request.body.is_given else Upload(UNKNOWN_LEN)
         return self._opener().begin(
             request^,
-            OpenTimes(head_timeout_ms, idle_timeout_ms, False),
+            OpenTimes(head_timeout_ms, idle_timeout_ms, AfterHead.AS_SET),
             upload,
             raw=raw,
         )

@@ -50,6 +50,8 @@ could keep a client reading for ever.
 """
 
 
+comptime _REQUEST_TIMEOUT = 408
+
 comptime _IDLE = UInt8(0)
 comptime _HEAD = UInt8(1)
 comptime _BODY = UInt8(2)
@@ -262,6 +264,23 @@ struct ResponseParser(Movable):
             and self._end != ContentEnd.OTHER_PROTOCOL
             and self.head.framing.keeps_alive(self.head.minor_version)
             and self.leftover_len() == 0
+        )
+
+    def is_late_close(self) -> Bool:
+        """Tells whether a response whose head is there may be about a
+        connection that was idle, and not about the request: a 408, before which
+        nothing has come, and with which the connection ends.
+
+        Source: RFC 9110 section 15.5.9.
+        """
+        return (
+            self._state >= _BODY
+            and self.head.status == _REQUEST_TIMEOUT
+            and self._interim_count == 0
+            and (
+                self._end == ContentEnd.CLOSE
+                or not self.head.framing.keeps_alive(self.head.minor_version)
+            )
         )
 
     def leftover_len(self) -> Int:

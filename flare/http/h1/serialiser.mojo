@@ -201,8 +201,8 @@ def sends_content(response: Response, framing: ResponseFraming) -> Bool:
 
 
 def asks_for_close(headers: HeaderMap) -> Bool:
-    """Tells whether a handler wants its connection closed: by `close` as one of
-    the options of a Connection field (RFC 9110 section 7.6.1)."""
+    """Tells whether fields want the connection closed: by `close` as one of the
+    options of a Connection field (RFC 9110 section 7.6.1)."""
     var index = headers.find("connection")
     while index >= 0:
         for option in ListElements(headers.value(index).as_bytes()):

@@ -703,8 +703,13 @@ def _on_head(e: ArcPointer[Exchange]) raises:
     if head.status > STATUS_MAX:
         # RFC 9110 section 15: there is no such class.
         raise Error("it answers with status ", head.status)
-    x.place.note_head(head.status)
     var is_stream = x.request.http2.__bool__()
+    if not is_stream and x.request.http1.parser.held()[].is_late_close():
+        if _ended(e, AttemptEnd.LOST, was_sent=True).goes_anew():
+            return _end_attempt(
+                e, AttemptEnd.LOST, Outcome.RESET, "it has closed, with 408"
+            )
+    x.place.note_head(head.status)
     if is_stream:
         ref side = x.request.http2.held()[]
         if side.handshake and end_unless_tunnel(side.stream.held()):
@@ -926,6 +931,21 @@ def _was_sent(e: ArcPointer[Exchange], outcome: Outcome) -> Bool:
     return e[].request.may_have_been_sent() or outcome == Outcome.HEAD_TIMEOUT
 
 
+def _ended(
+    e: ArcPointer[Exchange], end: AttemptEnd, was_sent: Bool
+) -> EndedAttempt:
+    """Says of an attempt at the upstream at hand what the rules ask for."""
+    ref x = e[]
+    return EndedAttempt(
+        end,
+        was_sent,
+        x.place.is_idempotent(),
+        x.request.supply().is_kept(),
+        x.request.was_idle(x.loop[].now_ms),
+        x.same_count + 1,
+    )
+
+
 def _end_attempt(
     e: ArcPointer[Exchange], end: AttemptEnd, outcome: Outcome, reason: String
 ):
@@ -934,14 +954,7 @@ def _end_attempt(
     ref x = e[]
     if x.phase == RequestPhase.OVER:
         return
-    var ended = EndedAttempt(
-        end,
-        _was_sent(e, outcome),
-        x.place.is_idempotent(),
-        x.request.supply().is_kept(),
-        x.request.was_idle(x.loop[].now_ms),
-        x.same_count + 1,
-    )
+    var ended = _ended(e, end, _was_sent(e, outcome))
     var next = next_attempt(ended)
     if next == NextAttempt.OVER_HTTP_1_1:
         if not x.request.http2.held()[].handshake:

@@ -21,6 +21,7 @@ from flare.http.client.message.hooks import (
 )
 from flare.http.client.message.request import ClientRequest, RequestBody
 from flare.http.client.message.response import ClientResponse
+from flare.http.client.message.retry_policy import RetryPolicy
 from flare.sys.mutex import Mutex
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
@@ -77,6 +78,36 @@ def test_fields_are_for_one_attempt() raises:
         call.undo_hooks()
         assert_equal(call.headers.get("a").value(), "own")
     assert_equal(lines.lock()[], ["before 7", "before 7"])
+    # They keep the hook until here.
+    _ = call^
+    _ = config^
+
+
+def _add_key(mut attempt: OutgoingAttempt) raises:
+    attempt.headers.set("Idempotency-Key", String(attempt.number))
+
+
+def test_a_key_of_one_attempt_lets_no_other_follow() raises:
+    """RFC 9110 section 9.2.2: the next attempt might have another key, and the server
+    act twice."""
+    var config = ClientConfig()
+    var policy = RetryPolicy()
+    policy.trusts_idempotency_key = True
+    config.retries = policy^
+    var call = _prepared(ClientRequest("POST", "http://a/"), config)
+    assert_false(call.may_be_twice())
+    config.hooks.append(_add_key)
+    call = _prepared(ClientRequest("POST", "http://a/"), config)
+    call.run_hooks()
+    assert_equal(call.headers.get("idempotency-key").value(), "1")
+    assert_false(call.may_be_twice())
+    var request = ClientRequest("POST", "http://a/")
+    request.set_header("Idempotency-Key", "7")
+    call = _prepared(request^, config)
+    call.run_hooks()
+    assert_true(call.may_be_twice())
+    call.undo_hooks()
+    assert_true(call.may_be_twice())
     # They keep the hook until here.
     _ = call^
     _ = config^

@@ -325,3 +325,32 @@ def test_large_content_needs_a_small_buffer() raises:
     log.feed("0\r\n\r\n".as_bytes())
     assert_equal(log.parser.body.taken_len, 0)
     assert_equal(log.text, "|]\n")
+
+
+def test_which_408_is_about_a_connection_that_was_idle() raises:
+    comptime TOO_LATE = "HTTP/1.1 408 Request Timeout\r\n"
+    comptime rows = [
+        (
+            "9110-15.5.9 the server closes",
+            TOO_LATE + "Connection: close\r\n",
+            True,
+        ),
+        ("9112-6.3 its content ends so", TOO_LATE, True),
+        ("9112-9.3 HTTP/1.0", "HTTP/1.0 408 X\r\nContent-Length: 0\r\n", True),
+        ("9112-9.3 it goes on", TOO_LATE + "Content-Length: 0\r\n", False),
+        ("another status", "HTTP/1.1 400 X\r\nConnection: close\r\n", False),
+        (
+            "9110-15.2 the request has come",
+            "HTTP/1.1 100 Continue\r\n\r\n"
+            + TOO_LATE
+            + "Connection: close\r\n",
+            False,
+        ),
+    ]
+    comptime for row in rows:
+        var log = ResponseLog()
+        assert_false(log.parser.is_late_close(), row[0])
+        log.feed(String(row[1], "\r\n").as_bytes())
+        assert_equal(log.parser.is_late_close(), row[2], row[0])
+        log.parser.reset()
+        assert_false(log.parser.is_late_close(), row[0])

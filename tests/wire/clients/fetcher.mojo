@@ -123,6 +123,8 @@ def _config(command: JsonValue) raises -> ClientConfig:
         config.proxy = ProxySettings(
             proxy^, NoProxy(text_of(command, "no_proxy"))
         )
+    if command.contains("closes"):
+        config.headers.set("Connection", "close")
     if command.contains("netrc"):
         config.netrc = Netrc(text_of(command, "netrc"))
     if command.contains("pins"):

@@ -169,11 +169,11 @@ struct Connector(Movable):
         """Tells whether the proxy has failed, and the error does not say so."""
         if self._stage == _TARGET:
             return False
-        return (
-            error.phase == Phase.RESOLVE
-            or error.phase == Phase.CONNECT
-            or (error.phase == Phase.PROXY and error.kind == Timeout)
-        )
+        if error.phase == Phase.PROXY:
+            return error.kind == Timeout or (
+                self._stage == _TUNNEL and error.kind != ProxyRefused
+            )
+        return error.phase == Phase.RESOLVE or error.phase == Phase.CONNECT
 
     def _advance(
         mut self, mut context: ConnectContext

@@ -65,6 +65,10 @@ def apply_step(
             has_content=attempt.parser.has_content(),
             content_len=attempt.parser.head.framing.content_length,
         )
+        # The connection ends, too.
+        return attempt.parser.is_late_close() and (
+            builder.use == ContentUse.DISCARD
+        )
     elif step == Step.CONTENT:
         builder.take_content(attempt.parser.content())
         return not builder.is_worth_reading(attempt.parser.body.taken_len)
@@ -123,8 +127,10 @@ def begin_content(
     var sent_len = attempt.content_len
     var is_success = response.status >= 200 and response.status < 300
     var use = request.content_use
-    if request.will_follow(response.status, response.headers) or (
-        request.will_stop_expecting(response, sent_len)
+    if (
+        request.will_follow(response.status, response.headers)
+        or request.will_stop_expecting(response, sent_len)
+        or request.goes_anew(attempt, response.exchange.was_reused)
     ):
         use = ContentUse.DISCARD
     elif request.extras and (

@@ -503,6 +503,15 @@ struct PreparedRequest(Movable):
             count,
         )
 
+    def goes_anew(self, attempt: Attempt, was_reused: Bool) -> Bool:
+        """Tells whether a response is none to this request, which goes out on a
+        new connection as one that was lost does: the connection was idle, and
+        the server had just given it up (RFC 9110 section 15.5.9)."""
+        return (
+            attempt.parser.is_late_close()
+            and self.describe(attempt, AttemptEnd.LOST, was_reused).goes_anew()
+        )
+
     def may_be_twice(self) -> Bool:
         """Tells whether acting twice on the request is acting once."""
         if self.is_repeatable or is_idempotent(self.method):
@@ -510,6 +519,10 @@ struct PreparedRequest(Movable):
         if not self.extras or not self.extras.held()[].retry:
             return False
         ref policy = self.plan().policy
+        # A hook's fields are for one attempt: the next one may have another key.
+        ref own = self.extras.held()[].hooks.own_headers
+        if own:
+            return policy.knows_repetition(own.held())
         return policy.knows_repetition(self.headers)
 
     def has_policy(self) -> Bool:

@@ -64,11 +64,6 @@ def plan_repetition(
     was sent, else once. All else counts: in the policy, with attempts and
     budget, or up to a small bound.
     """
-    if request.is_retry_planned():
-        # Nobody wants the content of a response that is not the final one.
-        if request.timeouts.total.left_ms() == 0:
-            return Repetition(_NO, False)
-        return Repetition(request.begin_retry(), False)
     if fate == StreamFate.NEEDS_HTTP_1_1:
         request.give_up_http2()
     var end = end_of(error, has_response=attempt.has_response(), fate=fate)

@@ -35,6 +35,7 @@ from flare.http.client.exchange.task_phase import (
     TaskProgress,
     TurnEnd,
 )
+from flare.http.h1.serialiser import asks_for_close
 from flare.sys.clock import Deadline
 from flare.sys.poll import PollEntry
 from std.memory import ArcPointer, Layout, OwnedPointer, alloc
@@ -65,7 +66,6 @@ struct RequestTask(Movable):
     # What was used before may be given to it all the same, where others take
     # part in it.
     var _may_reuse: Bool
-    var _was_reused: Bool
 
     def __init__(
         out self,
@@ -90,7 +90,6 @@ struct RequestTask(Movable):
         self._pause = Deadline(-1)
         self._turn_end = TurnEnd.NOTHING
         self._may_reuse = True
-        self._was_reused = False
 
     def advance(
         mut self, mut state: ClientState, event: TaskEvent
@@ -195,7 +194,7 @@ struct RequestTask(Movable):
             state.context.challenges.answer_request(self.request)
         self.request.run_hooks()
         self.request.timeouts.begin_attempt()
-        self._was_reused = False
+        self._builder.response.exchange.was_reused = False
         self._connection = None
         ref endpoint = self.request.endpoint
         if endpoint.offers_http2:
@@ -239,10 +238,10 @@ struct RequestTask(Movable):
             self._use(state, idle.value())
 
     def _use(mut self, mut state: ClientState, mut found: IdleConnection):
+        var was_used = found.was_used()
         if state.place:
-            self._was_reused = state.place.value()[].was_used
-        else:
-            self._was_reused = found.was_used()
+            was_used = state.place.value()[].was_used
+        self._builder.response.exchange.was_reused = was_used
         if found.link:
             self._join(state, found.link.value())
         else:
@@ -402,7 +401,6 @@ struct RequestTask(Movable):
     def _note_exchange(mut self):
         """Says in the response over which connection it came."""
         ref facts = self._builder.response.exchange
-        facts.was_reused = self._was_reused
         if self._stream:
             facts.note_connection(self._stream.value()[].info())
         else:
@@ -510,7 +508,13 @@ struct RequestTask(Movable):
             state.settle_link(link)
             return
         var connection = self._connection.take()
-        var is_reusable = self._attempt[].parser.is_reusable()
+        # RFC 9112 sections 9.3 and 9.6: nothing more is sent behind a request that
+        # has said so, or has not asked for more.
+        var is_reusable = self._attempt[].parser.is_reusable() and not (
+            self.request.minor_version == 0
+            or asks_for_close(self.request.headers)
+            or asks_for_close(state.config.headers)
+        )
         state.end_exchange(connection^, is_reusable, self._builder.response)
 
     def _goes_on(mut self, mut state: ClientState) raises ClientError -> Bool:
@@ -520,6 +524,9 @@ struct RequestTask(Movable):
             _ = self._takes_challenge(state)
             return False
         var pause_ms = 0
+        var is_anew = self.request.goes_anew(
+            self._attempt[], self._builder.response.exchange.was_reused
+        )
         if self.request.will_stop_expecting(
             self._builder.response, self._attempt[].content_len
         ):
@@ -534,14 +541,14 @@ struct RequestTask(Movable):
             )
         elif self.request.is_retry_planned():
             pause_ms = self.request.begin_retry()
-        elif not self._takes_challenge(state):
+        elif not is_anew and not self._takes_challenge(state):
             return False
         self.request.undo_hooks()
         if self._stream:
             # What it has left, such as a reset, does not wait for others.
             self._stream.value()[].link[].flush()
             self._stream = None
-        self._may_reuse = True
+        self._may_reuse = not is_anew
         self._begin_again(pause_ms)
         return True
 
@@ -567,11 +574,22 @@ struct RequestTask(Movable):
             self._phase = TaskPhase.PAUSING
 
     def _plan_again(
-        mut self, mut state: ClientState, error: ClientError
+        mut self, mut state: ClientState, mut error: ClientError
     ) -> Bool:
-        """Decides whether the request is sent once more."""
+        """Decides whether the request goes on although the attempt has failed; if
+        not, the error says why."""
         if self._builder.is_told:
             return False
+        var is_final = self._builder.use != ContentUse.DISCARD
+        if not is_final and self.request.timeouts.total.left_ms() != 0:
+            # Nobody wants the content of a response that is not the final one.
+            state.keep_cookies(self._builder.response)
+            _ = self._let_go(state)
+            try:
+                return self._goes_on(state)
+            except failure:
+                error = failure^
+                return False
         self.request.tell_failure(error)
         self.request.undo_hooks()
         var fate = self._let_go(state)
@@ -582,10 +600,10 @@ struct RequestTask(Movable):
             error,
             state.config,
             # Once: what it is given then may have served others, too.
-            was_reused=self._was_reused and self._may_reuse,
+            was_reused=self._builder.response.exchange.was_reused
+            and self._may_reuse,
         )
         if next.is_fresh:
-            self._was_reused = False
             self._may_reuse = False
         if next.is_planned():
             self._begin_again(next.pause_ms)

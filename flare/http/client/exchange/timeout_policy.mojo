@@ -70,6 +70,10 @@ struct TimeoutPolicy(ImplicitlyCopyable):
             self.total.timeout_ms == PROGRESS_TIMEOUT_MS
         )
 
+    def end_with_head(mut self):
+        """Lets a total that was set count up to the head alone."""
+        self._content_total = Deadline(NO_TIMEOUT_MS)
+
     def limit_phases(mut self, head_ms: Int, idle_ms: Int):
         """Sets the times of a response that the caller reads: until its head is
         there, less than -1 to leave that to the other times; and of the longest

@@ -27,6 +27,10 @@ comptime PAUSE_MS_MAX = 86_400_000
 """Longest pause that a policy may allow, in milliseconds: a day. Two of them
 together, with what a server asks for, are still a time that a clock counts."""
 
+comptime RETRY_AFTER_MS_MAX = 30_000
+"""Longest Retry-After that is waited for unless it is said otherwise, in
+milliseconds: as long as a person waits, and more than most servers ask for."""
+
 comptime _GOLDEN = UInt64(0x9E3779B97F4A7C15)
 
 
@@ -134,8 +138,7 @@ struct RetryPolicy(Copyable, Movable):
         self.max_attempts = max_attempts
         self.base_pause_ms = 200
         self.max_pause_ms = 5_000
-        # As long as a person waits, and more than most servers ask for.
-        self.max_retry_after_ms = 30_000
+        self.max_retry_after_ms = RETRY_AFTER_MS_MAX
         self.retried_statuses = [429, 502, 503, 504]
         self.retries_connects = True
         self.retries_losses = True
