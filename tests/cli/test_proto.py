@@ -434,6 +434,27 @@ def test_files_of_one_module_are_not_made_over_each_other(
 
 
 @needs_protoc
+def test_modules_that_others_import_are_made_too(tmp_path: Path) -> None:
+    """What is made imports nothing that is not there, whichever files were named."""
+    texts = {
+        "a.proto": 'import "b/c.proto"; import "unused.proto";\n'
+        "service A { rpc Get(c.C) returns (stream c.C); }",
+        "b/c.proto": 'package c; import "d.proto";\nmessage C { d.D d = 1; }',
+        "d.proto": "package d; message D {}",
+        "unused.proto": "message Unused {}",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f'syntax = "proto3"; {text}')
+    done = flare("proto", "a.proto", cwd=tmp_path)
+    made = ["a_pb", "a_grpc", "a_client", "b/c_pb", "d_pb"]
+    assert (done.returncode, done.stdout.split()) == (
+        0, [f"messages/{name}.mojo" for name in made],
+    )  # fmt: skip
+    assert (tmp_path / "messages" / "b" / "__init__.mojo").exists()
+
+
+@needs_protoc
 def test_a_file_may_be_named_twice(tmp_path: Path) -> None:
     (tmp_path / "a.proto").write_text('syntax = "proto3";\nmessage M {}')
     done = flare("proto", "a.proto", "a.proto", cwd=tmp_path)

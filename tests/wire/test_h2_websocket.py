@@ -409,6 +409,30 @@ def test_a_server_that_stops_says_so(start):
     server.is_alive = lambda: True
 
 
+def test_messages_amid_the_end(start):
+    """RFC 6455 section 5.5.1: none goes behind the close frame. What was answered
+    before are the first of them, without a gap."""
+    server = start()
+    with H2Client(server) as client:
+        ws = Socket(client)
+        texts = [b"%05d" % number + b"x" * 1_000 for number in range(300)]
+        for number, text in enumerate(texts):
+            if number == 150:
+                server.process.send_signal(signal.SIGTERM)
+            ws.send(frame(FIN | TEXT, text))
+        got = []
+        while (found := ws.receive())[0] == FIN | TEXT:
+            got.append(found[1])
+        assert found == (FIN | CLOSE, struct.pack("!H", 1001) + b"the server stops")
+        assert got == texts[: len(got)] and got
+        ws.send(close_frame(1001))
+        client.until(lambda: ws.answer.is_over)
+        assert (ws.answer.ended, ws.answer.reset) == (True, None)
+        assert client.end().code == NO_ERROR
+    assert server.process.wait(5) == 0
+    server.is_alive = lambda: True
+
+
 def test_over_tls(start, certs):
     options = [f"{name}={value}" for name, value in shown(certs).items()]
     server = start(*options)

@@ -33,14 +33,14 @@ def proto(
 ) -> None:
     """Make Mojo structs of the messages in .proto files.
 
-    Each file becomes a module: person.proto is messages/person_pb.mojo. Files
-    that are imported are named, too; those of google/protobuf are in the library.
+    Each file becomes a module: person.proto is messages/person_pb.mojo. So do
+    files that it imports; those of google/protobuf are in the library.
 
     [bold]Examples[/bold]
 
       flare proto person.proto
 
-      flare proto -I api api/person.proto api/common/place.proto --out api_messages
+      flare proto -I api api/person.proto --out api_messages
     """
     roots = [root.resolve() for root in includes or [Path()]]
     wanted = [_name_below(path, roots) for path in files]

@@ -135,6 +135,8 @@ class Module:
         self.is_proto3 = file.syntax == "proto3"
         self.here = self._place()
         self.front: set[str] = set()
+        # Files whose modules this one imports.
+        self.needed: list[str] = []
         self.imports: dict[tuple[str, ...], set[str]] = {}
         self.comments = {
             tuple(location.path): location.leading_comments
@@ -191,7 +193,11 @@ class Module:
                     "leave the field out, or copy the type into a file of your own",
                 )
             return self._taken(_FRONT, known.name, known, self.front)
+        return self._imported(known)
+
+    def _imported(self, known: Type) -> str:
         way = tuple(names.module(known.file))
+        self.needed.append(known.file)
         return self._taken(way, known.name, known, self.imports.setdefault(way, set()))
 
     def _taken(self, way, name: str, known: Type, used: set[str]) -> str:
@@ -443,8 +449,7 @@ class Services(Module):
         known = self.index.types[full]
         if known.file != self.file.name:
             return super().reference(full)
-        way = tuple(names.module(known.file))
-        return self._taken(way, known.name, known, self.imports.setdefault(way, set()))
+        return self._imported(known)
 
     def text(self) -> str:
         body: list[str] = []
@@ -693,11 +698,13 @@ def _quoted(text: str) -> str:
 
 
 def generate(files, wanted: list[str]) -> dict[str, str]:
-    """Makes the modules of the files that are wanted; paths lead from the
-    output folder, in each of which is an `__init__.mojo`."""
+    """Makes the modules of the files that are wanted, and those that they import;
+    paths lead from the output folder, in each of which is an `__init__.mojo`."""
     index = Index(files)
     made: dict[str, str] = {}
     modules: dict[str, str] = {}
+    wanted = list(dict.fromkeys(wanted))
+    # It grows by what is imported.
     for name in wanted:
         file = index.files[name]
         module = ".".join(names.module(name))
@@ -711,13 +718,11 @@ def generate(files, wanted: list[str]) -> dict[str, str]:
                 f"{name}: files of an edition are not read yet",
                 'begin the file with syntax = "proto3";',
             )
-        *folders, last = names.module(name)
-        for depth in range(len(folders) + 1):
-            made.setdefault("/".join([*folders[:depth], "__init__.mojo"]), "")
-        made["/".join([*folders, f"{last}.mojo"])] = Module(index, file).text()
-        if file.service:
-            *folders, last = names.service_module(name)
-            made["/".join([*folders, f"{last}.mojo"])] = Services(index, file).text()
-            *folders, last = names.client_module(name)
-            made["/".join([*folders, f"{last}.mojo"])] = Clients(index, file).text()
+        for kind in (Module, Services, Clients) if file.service else (Module,):
+            text_of = kind(index, file)
+            *folders, last = text_of.here
+            for depth in range(len(folders) + 1):
+                made.setdefault("/".join([*folders[:depth], "__init__.mojo"]), "")
+            made["/".join([*folders, f"{last}.mojo"])] = text_of.text()
+            wanted += dict.fromkeys(one for one in text_of.needed if one not in wanted)
     return made

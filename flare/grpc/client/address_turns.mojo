@@ -20,6 +20,8 @@ struct _Misses(TrivialRegisterPassable):
     var count: Int
     # Until when it is passed over.
     var until_ms: Int
+    # When it has last answered.
+    var reached_ms: Int
 
 
 struct AddressTurns(Movable):
@@ -28,8 +30,10 @@ struct AddressTurns(Movable):
     One that was not reached is passed over for a while, as long as there is
     another one: a call would wait for it as long as it takes to connect, and may
     have no more time than that. When that is over, one call tries it, and the
-    others go on without it. Times are in milliseconds of a clock that does not go
-    back.
+    others go on without it. So it is with one of those that calls are spread
+    over, if it was silent for as long as the first time is: what it has may be
+    connections that lead nowhere. Times are in milliseconds of a clock that does
+    not go back.
     """
 
     # Whether each call goes to another one.
@@ -43,7 +47,7 @@ struct AddressTurns(Movable):
         """Takes so many addresses, 1 or more, of which nothing is known."""
         self._spreads = spreads
         self._turn = 0
-        self._misses = List[_Misses](length=count, fill=_Misses(0, 0))
+        self._misses = List[_Misses](length=count, fill=_Misses(0, 0, 0))
 
     def first(mut self, now_ms: Int) -> Int:
         """Chooses the address that a call, or another attempt of one, begins
@@ -53,7 +57,10 @@ struct AddressTurns(Movable):
         for step in range(count):
             var address = (self._turn + step) % count
             ref misses = self._misses.at(address)
-            if misses.count > 0 and now_ms < misses.until_ms:
+            if misses.count == 0:
+                var silent_ms = now_ms - misses.reached_ms
+                misses.count = Int(self._spreads and silent_ms >= MISS_FIRST_MS)
+            elif now_ms < misses.until_ms:
                 continue
             if misses.count > 0:
                 # One call tries it; the others do not wait with that.
@@ -64,9 +71,9 @@ struct AddressTurns(Movable):
             self._turn = (chosen + 1) % count
         return chosen
 
-    def note_reached(mut self, address: Int):
+    def note_reached(mut self, address: Int, now_ms: Int):
         """Takes note that an address has answered."""
-        self._misses.at(address) = _Misses(0, 0)
+        self._misses.at(address) = _Misses(0, 0, now_ms)
         if not self._spreads:
             self._turn = address
 

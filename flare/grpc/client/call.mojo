@@ -303,7 +303,7 @@ struct ChannelCall(Movable):
     def _replay(mut self) raises ClientError -> Bool:
         """Sends what is kept; False if the server wants no more."""
         if not self._kind.takes_stream():
-            # It goes with the head, when the response is waited for.
+            self._request.value().send()
             return True
         var wants_more: Bool
         if len(_octets_of(self._kept)) == 0 and not self._has_finished:

@@ -196,7 +196,9 @@ struct ChannelCore(Movable):
     def note_reached(self, address: Int):
         """Notes which address has answered."""
         if self._turns:
-            self._turns.held().lock()[].note_reached(address)
+            self._turns.held().lock()[].note_reached(
+                address, coarse_monotonic_ms()
+            )
 
     def note_missed(self, address: Int):
         """Notes to which address there was no connection."""

@@ -20,15 +20,16 @@ struct GrpcRetryPolicy(Copyable, Movable):
     """Which calls begin anew when they fail, how often, and after what pause.
 
     Source: A6 of gRPC, `retryPolicy` of a service config. The pause before the
-    attempt with the number n + 1 is chosen from nothing to `initial_backoff_ms`
-    times `backoff_multiplier` to the power of n - 1, which is no more than
-    `max_backoff_ms`, so that many clients do not come at once.
+    attempt with the number n + 1 is `initial_backoff_ms` times
+    `backoff_multiplier` to the power of n - 1, and no more than
+    `max_backoff_ms`; that 0.8 to 1.2 times, so that many clients do not come at
+    once.
     """
 
     var max_attempts: Int
     """Most attempts, the first one included: 2 or more; more than 5 count as 5."""
     var initial_backoff_ms: Int
-    """The longest first pause, in milliseconds. Default 100 ms."""
+    """The first pause, in milliseconds. Default 100 ms."""
     var max_backoff_ms: Int
     """The longest pause, in milliseconds. Default 1 s."""
     var backoff_multiplier: Float64
@@ -97,7 +98,8 @@ struct GrpcRetryPolicy(Copyable, Movable):
                 most * self.backoff_multiplier, Float64(self.max_backoff_ms)
             )
         var whole = Int(min(most, Float64(self.max_backoff_ms)))
-        return Int(random_bits >> 1) % (whole + 1)
+        var part = whole // 5
+        return whole - part + Int(random_bits >> 1) % (2 * part + 1)
 
 
 @fieldwise_init

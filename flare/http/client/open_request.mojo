@@ -207,6 +207,22 @@ struct OpenRequest(Readable):
             self._end()
         return True
 
+    def send(mut self) raises ClientError:
+        """Sends a request whose content is in memory, and waits until the
+        connection has taken it, or a response comes before; the response goes
+        on. Without this it is sent when that is waited for.
+
+        Raises:
+            ClientError: If the request fails.
+        """
+        self._check()
+        var event = TaskEvent.NONE
+        while self._advance(event) == TaskProgress.WAIT:
+            if self._task.value()[].phase() == Phase.READ_HEAD:
+                _ = self._task.value()[].flush()
+                return
+            event = self._wait()
+
     def finish(mut self) raises ClientError:
         """Ends the content of the request; the response goes on. Does nothing
         if it has ended, or nobody wants more of it.
