@@ -11,7 +11,7 @@ from flare.http.client.connect.error import (
     Phase,
     TruncatedResponse,
 )
-from flare.http.client.exchange.http2_flight import Http2Flight, StreamFate
+from flare.http.client.exchange.http2_flight import Http2Flight
 from flare.http.client.exchange.http2_link import Http2Link
 from flare.http.client.connect.connection import ClientConnection
 from flare.http.h1.field_section import HeadLimits
@@ -120,10 +120,8 @@ struct StreamWire(Movable):
         """Sends as far as windows and connection take it."""
         ref link = self._link[]
         while len(output) > 0:
-            if link.is_congested():
-                link.flush()
-                if link.is_congested():
-                    return
+            if link.stays_congested():
+                return
             var room = link.sendable_len(self._flight[])
             var count = min(len(output), room, PIECE_LEN)
             if count == 0:
@@ -208,7 +206,7 @@ def _await_answer(
     var is_late = False
     while flight[].status == 0:
         if flight[].failure:
-            if flight[].fate == StreamFate.NEEDS_HTTP_1_1:
+            if flight[].needs_http1():
                 return False
             raise WsError(flight[].failure.value().copy())
         if is_late:

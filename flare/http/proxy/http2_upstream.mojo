@@ -19,7 +19,6 @@ from flare.http.client.connect.error import ClientError
 from flare.http.client.exchange.http2_link import (
     Http2Link,
     LinkEnd,
-    STREAM_COUNT_MAX,
 )
 from flare.http.proxy.upstream_link import (
     AnyLinkUser,
@@ -152,8 +151,7 @@ struct Http2Upstream(LinkUser):
         SETTINGS say, bounded; what was expected before they come."""
         if not self.knows_streams_max():
             return self._expected_streams_max
-        ref state = self.http2.held()[].session.state
-        return min(state.remote.max_concurrent_streams, STREAM_COUNT_MAX)
+        return self.http2.held()[].seat_count()
 
     def join[U: LinkUser](mut self, user: ArcPointer[U]) -> Int:
         """Takes a part in it, until `leave`, for a user who is called when

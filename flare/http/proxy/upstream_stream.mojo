@@ -6,7 +6,6 @@ from flare.bytes.checked import *
 from flare.http.client.connect.error import ClientError
 from flare.http.client.exchange.http2_flight import (
     Http2Flight,
-    StreamFate,
     StreamUse,
 )
 from flare.http.exchange.forwarded_request import Http2Request
@@ -72,10 +71,7 @@ struct UpstreamStream(Movable, RequestStream):
 
     def is_congested(mut self) -> Bool:
         """Tells whether the connection takes no more now."""
-        ref link = self.upstream[].http2.held()[]
-        if link.is_congested():
-            link.flush()
-        return link.is_congested()
+        return self.upstream[].http2.held()[].stays_congested()
 
     def has_sent_end(self) -> Bool:
         """Tells whether nothing may follow: all is sent, no more is wanted, or
@@ -124,13 +120,8 @@ struct UpstreamStream(Movable, RequestStream):
     def end(self) -> AttemptEnd:
         """Tells what has come of the request, whose stream has failed."""
         var fate = self.flight.held()[].fate
-        if fate == StreamFate.OPEN:
-            return AttemptEnd.LOST
-        if fate == StreamFate.UNTOUCHED:
-            return AttemptEnd.UNTOUCHED
-        if fate == StreamFate.NEEDS_HTTP_1_1:
-            return AttemptEnd.NEEDS_HTTP_1_1
-        return AttemptEnd.SPOILED
+        # Interim responses do not bind the final one to the upstream.
+        return AttemptEnd.SPOILED if fate == AttemptEnd.BEGUN else fate
 
     def give_back(deinit self):
         """Gives the part back, its stream complete or not."""

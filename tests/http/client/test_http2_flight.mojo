@@ -5,9 +5,9 @@ from flare.http.client.exchange.http2_flight import (
     Http2Flight,
     KeptFields,
     StreamAnswer,
-    StreamFate,
     StreamUse,
 )
+from flare.http.exchange.retry_rules import AttemptEnd
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
@@ -75,9 +75,9 @@ def test_a_failure_behind_a_whole_response_is_none() raises:
                 materialize[NoResponse](),
                 "gone",
             ),
-            StreamFate.UNTOUCHED,
+            AttemptEnd.UNTOUCHED,
         )
         assert_equal(flight.failure.__bool__(), not is_whole)
         # What has begun to answer has not left the request untouched.
-        var wanted = StreamFate.OPEN if is_whole else StreamFate.BEGUN
+        var wanted = AttemptEnd.LOST if is_whole else AttemptEnd.BEGUN
         assert_true(flight.fate == wanted)

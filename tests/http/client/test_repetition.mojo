@@ -18,7 +18,6 @@ from flare.http.client.connect.error import (
     StreamReset,
 )
 from flare.http.client.exchange.exchange import write_head
-from flare.http.client.exchange.http2_flight import StreamFate
 from flare.http.client.connect.proxy import Proxy
 from flare.http.client.exchange.repetition import (
     REFUSAL_COUNT_MAX,
@@ -31,15 +30,15 @@ from flare.http.client.message.retry_policy import (
     RetryEnd,
     RetryPolicy,
 )
-from flare.http.exchange.retry_rules import RetryBudget
+from flare.http.exchange.retry_rules import AttemptEnd, RetryBudget
 from flare.http.message.header_map import HeaderMap
 from flare.net.error import Timeout
 from flare.url.url import Url
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
-comptime _SAFE_FATES: List[StreamFate] = [
-    StreamFate.UNTOUCHED,
-    StreamFate.LEFT_BEHIND,
+comptime _SAFE_FATES: List[AttemptEnd] = [
+    AttemptEnd.UNTOUCHED,
+    AttemptEnd.LEFT_BEHIND,
 ]
 
 
@@ -69,7 +68,7 @@ def _refused() -> ClientError:
 def _pause_ms(
     mut request: PreparedRequest,
     config: ClientConfig,
-    fate: StreamFate,
+    fate: AttemptEnd,
     *,
     was_sent: Bool = True,
 ) -> Int:
@@ -85,10 +84,10 @@ def test_a_policy_counts_what_servers_do_not_begin_with() raises:
     ref budget = config.retries.value().budget
     var request = _request(config)
     # At once, and then with a pause.
-    assert_equal(_pause_ms(request, config, StreamFate.UNTOUCHED), 0)
-    assert_true(_pause_ms(request, config, StreamFate.UNTOUCHED) >= 0)
+    assert_equal(_pause_ms(request, config, AttemptEnd.UNTOUCHED), 0)
+    assert_true(_pause_ms(request, config, AttemptEnd.UNTOUCHED) >= 0)
     assert_equal(budget.left(), 8)
-    assert_equal(_pause_ms(request, config, StreamFate.UNTOUCHED), -1)
+    assert_equal(_pause_ms(request, config, AttemptEnd.UNTOUCHED), -1)
     var story = request.story()
     assert_equal(story.attempt_count, 3)
     assert_true(story.retry_end == RetryEnd.ATTEMPTS)
@@ -98,7 +97,7 @@ def test_a_policy_counts_what_servers_do_not_begin_with() raises:
 def test_one_attempt_is_one() raises:
     var config = _config(max_attempts=1)
     var request = _request(config)
-    assert_equal(_pause_ms(request, config, StreamFate.UNTOUCHED), -1)
+    assert_equal(_pause_ms(request, config, AttemptEnd.UNTOUCHED), -1)
     assert_true(request.story().retry_end == RetryEnd.ATTEMPTS)
 
 
@@ -108,7 +107,7 @@ def test_a_budget_binds_all_requests_together() raises:
     for _ in range(50):
         var request = _request(config)
         sent_count += 1
-        while _pause_ms(request, config, StreamFate.UNTOUCHED) >= 0:
+        while _pause_ms(request, config, AttemptEnd.UNTOUCHED) >= 0:
             sent_count += 1
     assert_equal(sent_count, 60)
 
@@ -117,14 +116,14 @@ def test_a_connection_that_goes_away_is_replaced_once() raises:
     """As one that went stale in the pool: that is no refusal."""
     var config = _config(max_attempts=1, reserve=0)
     var request = _request(config)
-    assert_equal(_pause_ms(request, config, StreamFate.LEFT_BEHIND), 0)
-    assert_equal(_pause_ms(request, config, StreamFate.LEFT_BEHIND), -1)
+    assert_equal(_pause_ms(request, config, AttemptEnd.LEFT_BEHIND), 0)
+    assert_equal(_pause_ms(request, config, AttemptEnd.LEFT_BEHIND), -1)
     assert_equal(request.story().attempt_count, 2)
     # Of which nothing was sent has only waited, however often.
     request = _request(config)
     for _ in range(20):
         var pause_ms = _pause_ms(
-            request, config, StreamFate.LEFT_BEHIND, was_sent=False
+            request, config, AttemptEnd.LEFT_BEHIND, was_sent=False
         )
         assert_equal(pause_ms, 0)
     assert_equal(request.story().attempt_count, 1)
@@ -145,7 +144,7 @@ def test_without_a_policy_there_is_a_small_bound() raises:
     config.max_retries = 5
     var request = _request(config)
     var count = 0
-    while _pause_ms(request, config, StreamFate.UNTOUCHED) >= 0:
+    while _pause_ms(request, config, AttemptEnd.UNTOUCHED) >= 0:
         count += 1
     assert_equal(count, 5)
 
@@ -188,7 +187,7 @@ def test_an_error_of_our_own_is_not_repeated() raises:
     config.max_retries = 3
     var own = ClientError(Phase.REQUEST, BadRequest, "too large")
     var late = ClientError(Phase.QUEUE, Timeout, "no stream")
-    for fate in [StreamFate.OPEN, StreamFate.UNTOUCHED, StreamFate.LEFT_BEHIND]:
+    for fate in [AttemptEnd.LOST, AttemptEnd.UNTOUCHED, AttemptEnd.LEFT_BEHIND]:
         var request = _request(config, "GET")
         assert_false(
             plan_repetition(
@@ -200,7 +199,7 @@ def test_an_error_of_our_own_is_not_repeated() raises:
         plan_repetition(
             request,
             Attempt(),
-            StreamFate.OPEN,
+            AttemptEnd.LOST,
             late,
             config,
             was_reused=True,
@@ -209,7 +208,7 @@ def test_an_error_of_our_own_is_not_repeated() raises:
     # A policy says why.
     var with_policy = _config(max_attempts=3)
     var told = _request(with_policy, "GET")
-    var fate = StreamFate.LEFT_BEHIND
+    var fate = AttemptEnd.LEFT_BEHIND
     assert_false(
         plan_repetition(
             told, Attempt(), fate, own, with_policy, was_reused=True
@@ -222,7 +221,7 @@ def test_http_1_1_is_asked_for_once() raises:
     var config = _config(max_attempts=1)
     var request = _request(config)
     request.endpoint.offers_http2 = True
-    assert_equal(_pause_ms(request, config, StreamFate.NEEDS_HTTP_1_1), 0)
+    assert_equal(_pause_ms(request, config, AttemptEnd.NEEDS_HTTP_1_1), 0)
     assert_false(request.endpoint.offers_http2)
 
 
@@ -245,7 +244,7 @@ def test_a_proxy_may_take_what_goes_over_http_1_1_after_all() raises:
     config.proxy = proxy
     var request = _request(config, "GET")
     assert_false(request.asks_proxy())
-    assert_equal(_pause_ms(request, config, StreamFate.NEEDS_HTTP_1_1), 0)
+    assert_equal(_pause_ms(request, config, AttemptEnd.NEEDS_HTTP_1_1), 0)
     assert_true(request.asks_proxy())
     assert_true(request.has_turn())
     var out = Buffer()

@@ -9,7 +9,6 @@ from flare.http.client.connect.error import (
     StreamReset,
     TlsFailed,
 )
-from flare.http.client.exchange.http2_flight import StreamFate
 from flare.http.client.exchange.repetition import end_of, is_transient
 from flare.http.exchange.retry_rules import AttemptEnd
 from flare.net.error import (
@@ -49,7 +48,7 @@ def test_names_that_do_not_exist_stay_so() raises:
         var error = ClientError(
             Phase.RESOLVE, NetworkError.of_name(row[0], "a.example", "a test")
         )
-        var end = end_of(error, has_response=False, fate=StreamFate.OPEN)
+        var end = end_of(error, has_response=False, fate=AttemptEnd.LOST)
         assert_equal(Int(end.number), Int(row[1].number), row[0].name)
 
 
@@ -69,7 +68,7 @@ def test_what_a_proxy_refuses_for_good() raises:
             Phase.PROXY, materialize[ProxyRefused](), "a test"
         )
         error.status = row[0]
-        var end = end_of(error, has_response=False, fate=StreamFate.OPEN)
+        var end = end_of(error, has_response=False, fate=AttemptEnd.LOST)
         assert_equal(Int(end.number), Int(row[1].number), String(row[0]))
 
 
@@ -79,7 +78,7 @@ struct _Row(Copyable, Movable):
     var phase: Phase
     var kind: NetworkErrorKind
     var has_response: Bool
-    var fate: StreamFate
+    var fate: AttemptEnd
     var end: AttemptEnd
 
 
@@ -90,7 +89,7 @@ def _failed(
     end: AttemptEnd,
     *,
     has_response: Bool = False,
-    fate: StreamFate = StreamFate.OPEN,
+    fate: AttemptEnd = AttemptEnd.LOST,
 ) -> _Row:
     return _Row(rule, phase, kind, has_response, fate, end)
 
@@ -120,7 +119,7 @@ def _rows() -> List[_Row]:
             Phase.READ_HEAD,
             reset,
             AttemptEnd.SPOILED,
-            fate=StreamFate.RESET,
+            fate=AttemptEnd.SPOILED,
         ),
         _failed("reset while sending", Phase.WRITE, reset, AttemptEnd.SPOILED),
         _failed("the source is broken", Phase.WRITE, own, HOPELESS),
@@ -130,7 +129,7 @@ def _rows() -> List[_Row]:
             Phase.REQUEST,
             none,
             HOPELESS,
-            fate=StreamFate.LEFT_BEHIND,
+            fate=AttemptEnd.LEFT_BEHIND,
         ),
         _failed("no connection in its turn", Phase.QUEUE, late, HOPELESS),
         _failed(
@@ -145,28 +144,28 @@ def _rows() -> List[_Row]:
             Phase.QUEUE,
             none,
             AttemptEnd.LEFT_BEHIND,
-            fate=StreamFate.LEFT_BEHIND,
+            fate=AttemptEnd.LEFT_BEHIND,
         ),
         _failed(
             "9113-8.7 REFUSED_STREAM",
             Phase.READ_HEAD,
             reset,
             AttemptEnd.UNTOUCHED,
-            fate=StreamFate.UNTOUCHED,
+            fate=AttemptEnd.UNTOUCHED,
         ),
         _failed(
             "9113-6.8 beyond the last stream",
             Phase.WRITE,
             none,
             AttemptEnd.LEFT_BEHIND,
-            fate=StreamFate.LEFT_BEHIND,
+            fate=AttemptEnd.LEFT_BEHIND,
         ),
         _failed(
             "9113-7 HTTP_1_1_REQUIRED",
             Phase.READ_HEAD,
             reset,
             AttemptEnd.NEEDS_HTTP_1_1,
-            fate=StreamFate.NEEDS_HTTP_1_1,
+            fate=AttemptEnd.NEEDS_HTTP_1_1,
         ),
         _failed(
             "a part of a head",
@@ -194,14 +193,14 @@ def _rows() -> List[_Row]:
             Phase.READ_HEAD,
             reset,
             AttemptEnd.BEGUN,
-            fate=StreamFate.BEGUN,
+            fate=AttemptEnd.BEGUN,
         ),
         _failed(
             "the same, with a connection that broke",
             Phase.READ_HEAD,
             none,
             AttemptEnd.BEGUN,
-            fate=StreamFate.BEGUN,
+            fate=AttemptEnd.BEGUN,
         ),
         _failed(
             "a bad coding",
@@ -229,5 +228,5 @@ def test_what_has_come_of_an_attempt() raises:
         (materialize[CertificateExpired](), AttemptEnd.HOPELESS),
     ]:
         distrusted.tls_kind = row[0]
-        var end = end_of(distrusted, has_response=False, fate=StreamFate.OPEN)
+        var end = end_of(distrusted, has_response=False, fate=AttemptEnd.LOST)
         assert_equal(Int(end.number), Int(row[1].number))

@@ -17,7 +17,6 @@ from flare.http.client.connect.error import (
     TlsFailed,
 )
 from flare.http.client.message.request import ClientRequest
-from flare.http.client.exchange.http2_flight import StreamFate
 from flare.http.client.exchange.repetition import end_of
 from flare.http.client.message.retry_policy import (
     JitterSource,
@@ -62,7 +61,7 @@ def _fails(
     mut plan: RetryPlan, facts: _Facts, error: ClientError, left_ms: Int
 ) -> Bool:
     var end = end_of(
-        error, has_response=facts.has_response, fate=StreamFate.OPEN
+        error, has_response=facts.has_response, fate=AttemptEnd.LOST
     )
     return plan.after_failure(facts.ended(plan, end), left_ms)
 

@@ -22,9 +22,9 @@ from flare.http.client.exchange.exchange import (
 from flare.http.client.exchange.http2_flight import (
     Http2Flight,
     StreamAnswer,
-    StreamFate,
     StreamUse,
 )
+from flare.http.exchange.retry_rules import AttemptEnd
 from flare.http.client.exchange.http2_link import Http2Link, LinkHold
 from flare.http.client.exchange.prepared_request import PreparedRequest
 from flare.http.client.message.response import ContentUse, ResponseBuilder
@@ -314,24 +314,24 @@ struct Http2Exchange(Movable):
         with self._hold():
             self.flight.held()[].progress_ms = coarse_monotonic_ms()
 
-    def fate(self) -> StreamFate:
+    def fate(self) -> AttemptEnd:
         """Tells what is known of a request that has failed, as its end says."""
         with self._hold():
             ref link = self.link[]
-            var fate = StreamFate.UNTOUCHED
+            var fate = AttemptEnd.UNTOUCHED
             if self.flight:
                 ref flight = self.flight.held()[]
-                fate = StreamFate.BEGUN if flight.has_answer() else flight.fate
+                fate = AttemptEnd.BEGUN if flight.has_answer() else flight.fate
             elif not link.is_closing() or not link.session.state.has_settings:
                 # It was not the connection that failed, or a server that has
                 # never begun to speak HTTP/2, which is not asked again.
-                return StreamFate.OPEN
+                return AttemptEnd.LOST
             if (
-                fate == StreamFate.UNTOUCHED
+                fate == AttemptEnd.UNTOUCHED
                 and link.is_closing()
                 and link.has_served
             ):
-                return StreamFate.LEFT_BEHIND
+                return AttemptEnd.LEFT_BEHIND
             return fate
 
     def end(mut self):
@@ -520,9 +520,7 @@ struct _LentStream(RequestStream):
     var flight: ArcPointer[Http2Flight]
 
     def is_congested(mut self) -> Bool:
-        if self.link[].is_congested():
-            self.link[].flush()
-        return self.link[].is_congested()
+        return self.link[].stays_congested()
 
     def has_sent_end(self) -> Bool:
         return self.flight[].has_sent_end

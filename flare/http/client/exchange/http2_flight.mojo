@@ -8,6 +8,7 @@ from flare.http.client.connect.error import (
     StreamReset,
     TruncatedResponse,
 )
+from flare.http.exchange.retry_rules import AttemptEnd
 from flare.http.h1.framing import CONTINUE
 from flare.http.h2.error import ErrorCode
 from flare.http.message.header_map import HeaderMap
@@ -15,33 +16,13 @@ from flare.bytes.checked import *
 from flare.http.message.fields import FieldLine, Fields
 
 
-@fieldwise_init
-struct StreamFate(Equatable, TrivialRegisterPassable):
-
-    var number: UInt8
-
-    comptime OPEN = StreamFate(0)
-    """Nothing: it is open, or ended with the connection."""
-    comptime UNTOUCHED = StreamFate(1)
-    """The server has done nothing with it (RFC 9113 section 8.7)."""
-    comptime NEEDS_HTTP_1_1 = StreamFate(2)
-    """The server wants it over HTTP/1.1, and has done nothing with it."""
-    comptime RESET = StreamFate(3)
-    """The server knows of it, and will not answer."""
-    comptime LEFT_BEHIND = StreamFate(4)
-    """The server has done nothing with it, and has ended a connection on which
-    it had begun with others."""
-    comptime BEGUN = StreamFate(5)
-    """Something of an answer has come."""
-
-    @staticmethod
-    def of(code: ErrorCode) -> Self:
-        """Reads the code of RST_STREAM."""
-        if code == ErrorCode.REFUSED_STREAM:
-            return StreamFate.UNTOUCHED
-        if code == ErrorCode.HTTP_1_1_REQUIRED:
-            return StreamFate.NEEDS_HTTP_1_1
-        return StreamFate.RESET
+def end_of_reset(code: ErrorCode) -> AttemptEnd:
+    """Tells what the code of RST_STREAM says of a request (RFC 9113 section 7)."""
+    if code == ErrorCode.REFUSED_STREAM:
+        return AttemptEnd.UNTOUCHED
+    if code == ErrorCode.HTTP_1_1_REQUIRED:
+        return AttemptEnd.NEEDS_HTTP_1_1
+    return AttemptEnd.SPOILED
 
 
 @fieldwise_init
@@ -128,8 +109,8 @@ struct Http2Flight(Movable):
     """True if something has happened since this was last set to False."""
     var progress_ms: Int
     """When something of it went either way."""
-    var fate: StreamFate
-    """What is known of the request if it has failed."""
+    var fate: AttemptEnd
+    """What is known of the request if it has failed; LOST for nothing."""
     var failure: Optional[ClientError]
 
     def __init__(out self, stream_id: Int, owner: Int, now_ms: Int):
@@ -151,7 +132,7 @@ struct Http2Flight(Movable):
         self.has_sent_end = False
         self.has_news = False
         self.progress_ms = now_ms
-        self.fate = StreamFate.OPEN
+        self.fate = AttemptEnd.LOST
         self.failure = None
 
     def note_interim(mut self, status: Int, var fields: KeptFields):
@@ -168,6 +149,10 @@ struct Http2Flight(Movable):
     def has_ended(self) -> Bool:
         return self.answer == StreamAnswer.WHOLE
 
+    def needs_http1(self) -> Bool:
+        """Tells whether the server wants the request over HTTP/1.1."""
+        return self.fate == AttemptEnd.NEEDS_HTTP_1_1
+
     def announced_len(self) -> Optional[Int]:
         """Tells how many bytes the content has by Content-Length; nothing if
         that is not known."""
@@ -175,13 +160,13 @@ struct Http2Flight(Movable):
             return None
         return self.content_length
 
-    def fail(mut self, var error: ClientError, fate: StreamFate):
+    def fail(mut self, var error: ClientError, fate: AttemptEnd):
         """Ends it without a response, unless that is complete. The error's
         phase is set here; the fate is what is known of the request."""
         if self.has_ended() or self.failure:
             return
         # What has begun to answer has not left the request untouched.
-        self.fate = StreamFate.BEGUN if self.has_answer() else fate
+        self.fate = AttemptEnd.BEGUN if self.has_answer() else fate
         error.phase = Phase.READ_HEAD
         if self.status > 0:
             error.phase = Phase.READ_BODY

@@ -22,9 +22,10 @@ from flare.http.client.exchange.http2_flight import (
     Http2Flight,
     KeptFields,
     reset_error,
-    StreamFate,
     StreamUse,
+    end_of_reset,
 )
+from flare.http.exchange.retry_rules import AttemptEnd
 from flare.http.client.exchange.link_crowd import Crowd
 from flare.http.client.connect.connection import ClientConnection
 from flare.http.client.message.response import copy_fields
@@ -176,10 +177,7 @@ struct Http2Link(Movable):
         SETTINGS have come, one."""
         if self.is_closing():
             return 0
-        ref state = self.session.state
-        var most = 1
-        if state.has_settings:
-            most = min(state.remote.max_concurrent_streams, STREAM_COUNT_MAX)
+        var most = self.seat_count() if self.session.state.has_settings else 1
         return max(most - len(self._flights), 0)
 
     def has_room(self) -> Bool:
@@ -197,8 +195,7 @@ struct Http2Link(Movable):
         ref state = self.session.state
         if not state.has_settings:
             return "the server has not said what it takes (SETTINGS)"
-        var most = state.remote.max_concurrent_streams
-        if most == 0:
+        if self.seat_count() == 0:
             return (
                 "the server allows no requests now (its"
                 " SETTINGS_MAX_CONCURRENT_STREAMS is 0)"
@@ -207,7 +204,7 @@ struct Http2Link(Movable):
             return "it is not known if the server is still there (PING)"
         return String(
             "the server allows ",
-            min(most, STREAM_COUNT_MAX),
+            self.seat_count(),
             " at once (SETTINGS_MAX_CONCURRENT_STREAMS), which are under way",
         )
 
@@ -349,6 +346,12 @@ struct Http2Link(Movable):
         """Tells whether uploads have to wait until the server takes more, as
         much waits to be sent."""
         return len(self._output) >= OUTPUT_LEN_MAX
+
+    def stays_congested(mut self) -> Bool:
+        """Tells the same, after it has sent what can be sent if it was so."""
+        if self.is_congested():
+            self.flush()
+        return self.is_congested()
 
     def wants_write(self) -> Bool:
         """Tells whether to wait until the connection takes octets, or has some,
@@ -509,7 +512,7 @@ struct Http2Link(Movable):
         self.failure = error.copy()
         for index in range(len(self._flights)):
             var flight = self._flights.at(index)
-            flight[].fail(error.copy(), StreamFate.OPEN)
+            flight[].fail(error.copy(), AttemptEnd.LOST)
             self._wake(flight[])
         self.wake_for_room()
 
@@ -617,7 +620,7 @@ struct Http2Link(Movable):
                     ResponseTooLarge,
                     "too many interim responses before the final one",
                 ),
-                StreamFate.RESET,
+                AttemptEnd.SPOILED,
             )
             self.session.state.reset(
                 self._output, flight.stream_id, ErrorCode.ENHANCE_YOUR_CALM
@@ -638,19 +641,19 @@ struct Http2Link(Movable):
                     has_all_fields=self.session.section[].__len__()
                     >= limits.field_count_max,
                 ),
-                StreamFate.RESET,
+                AttemptEnd.SPOILED,
             )
             return
-        flight.fail(reset_error(code), StreamFate.of(code))
+        flight.fail(reset_error(code), end_of_reset(code))
 
     def _take_goaway(mut self, event: Http2Event):
         """Ends the requests that the server has not begun with, and will not
         (section 6.8)."""
         self.end.close()
         self._goaway_code = event.code
-        var fate = StreamFate.UNTOUCHED
+        var fate = AttemptEnd.UNTOUCHED
         if event.code == ErrorCode.HTTP_1_1_REQUIRED:
-            fate = StreamFate.NEEDS_HTTP_1_1
+            fate = AttemptEnd.NEEDS_HTTP_1_1
         for index in range(len(self._flights)):
             var flight = self._flights.at(index)
             if flight[].stream_id > event.stream_id:

@@ -11,7 +11,6 @@ from flare.http.client.connect.error import (
     SourceFailed,
     StreamReset,
 )
-from flare.http.client.exchange.http2_flight import StreamFate
 from flare.http.client.exchange.prepared_request import PreparedRequest
 from flare.http.exchange.retry_rules import (
     AttemptEnd,
@@ -51,7 +50,7 @@ struct Repetition(TrivialRegisterPassable):
 def plan_repetition(
     mut request: PreparedRequest,
     attempt: Attempt,
-    fate: StreamFate,
+    fate: AttemptEnd,
     error: ClientError,
     config: ClientConfig,
     *,
@@ -64,7 +63,7 @@ def plan_repetition(
     was sent, else once. All else counts: in the policy, with attempts and
     budget, or up to a small bound.
     """
-    if fate == StreamFate.NEEDS_HTTP_1_1:
+    if fate == AttemptEnd.NEEDS_HTTP_1_1:
         request.give_up_http2()
     var end = end_of(error, has_response=attempt.has_response(), fate=fate)
     var is_left_behind = end == AttemptEnd.LEFT_BEHIND
@@ -127,23 +126,19 @@ def _pause_ms(
 
 
 def end_of(
-    error: ClientError, *, has_response: Bool, fate: StreamFate
+    error: ClientError, *, has_response: Bool, fate: AttemptEnd
 ) -> AttemptEnd:
     """Tells what has come of an attempt that failed, for the rules."""
     var phase = error.phase
     if phase == Phase.REQUEST:
         # What cannot be sent is not sent again, whatever the connection does.
         return AttemptEnd.HOPELESS
-    if fate == StreamFate.UNTOUCHED:
-        return AttemptEnd.UNTOUCHED
-    if fate == StreamFate.LEFT_BEHIND:
-        return AttemptEnd.LEFT_BEHIND
-    if fate == StreamFate.NEEDS_HTTP_1_1:
-        return AttemptEnd.NEEDS_HTTP_1_1
+    if fate.is_untouched():
+        return fate
     if phase == Phase.QUEUE:
         # What is known of an attempt is of the one before.
         return AttemptEnd.HOPELESS
-    if has_response or fate == StreamFate.BEGUN:
+    if has_response or fate == AttemptEnd.BEGUN:
         return AttemptEnd.BEGUN
     var is_cut_off = phase == Phase.TLS and (
         not error.tls_kind or error.tls_kind.value() == ClosedEarly

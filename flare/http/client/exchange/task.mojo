@@ -12,7 +12,7 @@ from flare.http.client.exchange.exchange import (
     drain,
 )
 from flare.http.client.exchange.http2_exchange import Http2Exchange
-from flare.http.client.exchange.http2_flight import StreamFate
+from flare.http.exchange.retry_rules import AttemptEnd
 from flare.http.client.exchange.http2_link import Http2Link
 from flare.http.client.exchange.shared_connections import (
     ConnectionClaim,
@@ -309,7 +309,7 @@ struct RequestTask(Movable):
             self._phase = TaskPhase.ALONE
         return False
 
-    def _let_go(mut self, mut state: ClientState) -> StreamFate:
+    def _let_go(mut self, mut state: ClientState) -> AttemptEnd:
         """Gives back what the attempt has; tells what is known of its stream."""
         # Once: after this there is neither connector nor claim.
         var dials = Bool(self._connector) or (
@@ -321,7 +321,7 @@ struct RequestTask(Movable):
         self._claim = None
         self._connection = None
         if not self._stream:
-            return StreamFate.OPEN
+            return AttemptEnd.LOST
         var exchange = self._stream.take()
         var fate = exchange[].fate()
         var is_shared = exchange[].is_shared()
