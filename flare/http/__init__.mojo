@@ -19,7 +19,6 @@ from flare.http.handler.failure import request_id
 from flare.http.handler.handler import (
     FnHandler,
     Handler,
-    HandlerClaims,
     Middleware,
     RequestPolicy,
 )

@@ -8,7 +8,6 @@ removes something. Below /own each X-User has responses of his own.
 
 from flare.http import (
     Handler,
-    HandlerClaims,
     HttpServer,
     MetricsEndpoint,
     Request,
@@ -20,6 +19,7 @@ from flare.http import (
 from flare.http.cache import CachePolicy, CacheStore
 from flare.http.middleware import Cache, CacheMetrics
 from flare.http.proxy import ReverseProxy
+from flare.http.routing import HandlerClaims
 from flare.http.stores import RedisResponses
 from flare.net import SocketAddr
 from flare.redis import RedisConfig
