@@ -567,22 +567,19 @@ def _keep_content(
         _refuse_content(connection, link, index, Refusal.CONTENT_FULL, state)
         return
     var is_queued = task.phase == StreamPhase.QUEUED
-    if task.call.pipe:
-        task.piped_len += len(content)
-        share_time(task, state, False)
-        if task.has_response() and task.call.pipe.held().is_left():
-            take_back_window(link, index, state)
-            if event.ends:
-                on_request_end(connection, link, event.stream_id, False, state)
-            return
-    elif is_queued and task.call.plan.starts_at_head:
+    if task.call.pipe or (is_queued and task.call.plan.starts_at_head):
         task.piped_len += len(content)
     else:
         link.session.state.consume(state.out, event.stream_id, len(content))
+    if task.call.pipe:
+        share_time(task, state, False)
+        if task.has_response() and task.call.pipe.held().is_left():
+            # Its handler has answered, and nobody reads it any more.
+            take_back_window(link, index, state)
     if event.ends:
         on_request_end(connection, link, event.stream_id, False, state)
-    elif task.phase == StreamPhase.CLIENT:
-        _await_turn(task, state)
+    elif link.tasks.at(index)[].phase == StreamPhase.CLIENT:
+        _await_turn(link.tasks.at(index)[], state)
 
 
 def _refuse_content(

@@ -363,45 +363,13 @@ def _send_frame(
     mut state: WorkerState,
 ):
     """Writes a frame of content, and ends the stream if it is the last."""
-    ref task = link.tasks.at(index)[]
-    if task.body.source and len(task.piece) == 0:
-        if not _fill(connection, task, state):
-            var code = ErrorCode.INTERNAL_ERROR
-            if task.is_tunnel:
-                # RFC 8441 section 5.
-                code = ErrorCode.CANCEL
-            link.session.state.owe(task.piped_len, state.out)
-            link.session.state.reset(state.out, task.id, code)
-            task.enter[StreamPhase.OVER]()
+    ref sending = link.tasks.at(index)[]
+    if sending.body.source and len(sending.piece) == 0:
+        if not _take_piece(connection, link, index, state):
             return
-        if unlikely(task.is_tunnel and len(task.unheard) == 0):
-            # What was heard is the client's room again.
-            link.session.state.consume(state.out, task.id, task.piped_len)
-            task.piped_len = 0
-        if task.phase != StreamPhase.SHUT or state.config.min_send_rate == 0:
-            # Each piece has a time of its own, and so has each wait for one.
-            task.enter[StreamPhase.SENDS]()
-            task.pace.clock.end_ms = NEVER
-    var room = min(link.session.sendable_len(task.id), FRAME_LEN_MIN)
     var before_len = link.session.state.send_window
-    var ends: Bool
-    if len(task.piece) > 0 or task.body.source:
-        var count = min(len(task.piece), max(room, 0))
-        ends = not task.body.source and count == len(task.piece)
-        var closes = ends and not task.body.trailers
-        if count > 0 or closes:
-            link.session.write_data(
-                state.out, task.id, task.piece.span().before(count), closes
-            )
-            task.piece.consume(count)
-    elif unlikely(task.body.trailers.__bool__()):
-        ends = True
-    else:
-        var rest = task.body.rest()
-        var count = min(len(rest), max(room, 0))
-        ends = count == len(rest)
-        link.session.write_data(state.out, task.id, rest.before(count), ends)
-        task.body.offset += count
+    var ends = _write_frame(link, index, state)
+    ref task = link.tasks.at(index)[]
     if unlikely(ends and task.body.trailers):
         link.session.begin_block()
         add_trailers(link.session, task.body.trailers, link.name)
@@ -419,6 +387,66 @@ def _send_frame(
     elif unlikely(task.is_tunnel and task.body.state == BodyState.WAITING):
         if len(task.piece) == 0:
             task.piece = Buffer(0)
+
+
+@always_inline
+def _take_piece(
+    connection: Connection,
+    mut link: Http2Link,
+    index: Int,
+    mut state: WorkerState,
+) -> Bool:
+    """Has the source make the next piece, which may drop it, and gives that a
+    time of its own. False if the source has failed, with which the stream ends.
+    """
+    ref task = link.tasks.at(index)[]
+    if not _fill(connection, task, state):
+        var code = ErrorCode.INTERNAL_ERROR
+        if task.is_tunnel:
+            # RFC 8441 section 5.
+            code = ErrorCode.CANCEL
+        link.session.state.owe(task.piped_len, state.out)
+        link.session.state.reset(state.out, task.id, code)
+        task.enter[StreamPhase.OVER]()
+        return False
+    if unlikely(task.is_tunnel and len(task.unheard) == 0):
+        # What was heard is the client's room again.
+        link.session.state.consume(state.out, task.id, task.piped_len)
+        task.piped_len = 0
+    if task.phase != StreamPhase.SHUT or state.config.min_send_rate == 0:
+        # Each piece has a time of its own, and so has each wait for one.
+        task.enter[StreamPhase.SENDS]()
+        task.pace.clock.end_ms = NEVER
+    return True
+
+
+@always_inline
+def _write_frame(
+    mut link: Http2Link, index: Int, mut state: WorkerState
+) -> Bool:
+    """Writes what the windows allow of the piece, or of content in memory, as one
+    frame. True if that is the end of the content: the frame says so, unless
+    trailers follow."""
+    ref task = link.tasks.at(index)[]
+    var room = min(link.session.sendable_len(task.id), FRAME_LEN_MIN)
+    if len(task.piece) > 0 or task.body.source:
+        var count = min(len(task.piece), max(room, 0))
+        var ends = not task.body.source and count == len(task.piece)
+        var closes = ends and not task.body.trailers
+        if count > 0 or closes:
+            link.session.write_data(
+                state.out, task.id, task.piece.span().before(count), closes
+            )
+            task.piece.consume(count)
+        return ends
+    if unlikely(task.body.trailers.__bool__()):
+        return True
+    var rest = task.body.rest()
+    var count = min(len(rest), max(room, 0))
+    var ends = count == len(rest)
+    link.session.write_data(state.out, task.id, rest.before(count), ends)
+    task.body.offset += count
+    return ends
 
 
 @always_inline
