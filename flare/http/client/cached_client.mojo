@@ -21,7 +21,12 @@ from flare.http.cache.store import CacheStore, Figure, Lookup
 from flare.http.client.client import HttpClient
 from flare.http.client.message.config import ClientConfig
 from flare.http.client.exchange.driver import NoStream, end_task, run_task
-from flare.http.client.connect.error import Cancelled, ClientError, bad_request
+from flare.http.client.connect.error import (
+    Cancelled,
+    ClientError,
+    HookFailed,
+    bad_request,
+)
 from flare.http.client.open_response import OpenResponse, ResponseOpener
 from flare.http.client.exchange.prepared_request import (
     PreparedRequest,
@@ -261,8 +266,9 @@ struct CachedClient(TransferMethods):
         try:
             response = self._exchange(prepared^, sent)
         except error:
-            # RFC 5861 section 4: who has cancelled has not met a failure.
-            if not stands_in or error.kind == Cancelled:
+            # RFC 5861 section 4: those are no failures of a server.
+            var is_own = error.kind == Cancelled or error.kind == HookFailed
+            if is_own or not stands_in:
                 raise error^
             self.store.count(key, Figure.STOOD_IN)
             return self._answer(url^, found.response.held()[])

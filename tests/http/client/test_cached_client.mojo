@@ -9,7 +9,9 @@ from flare.http.client.cached_client import CachedClient
 from flare.http.client.connect.cancel import CancelToken
 from flare.http.client.client import HttpClient
 from flare.http.client.message.config import ClientConfig
+from flare.http.client.message.hooks import OutgoingAttempt
 from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.retry_policy import RetryPolicy
 from flare.http.message.body import Body
 from flare.sys.clock import unix_seconds
 from tests.support.assertions import assert_equal
@@ -50,6 +52,22 @@ def test_what_is_kept_does_not_answer_what_was_cancelled() raises:
     except error:
         kind = String(error.kind)
     assert_equal(kind, "Cancelled")
+    # Nor has a hook that refuses the next attempt.
+    var policy = RetryPolicy(2)
+    policy.base_pause_ms = 0
+    request = ClientRequest("GET", String(NOWHERE))
+    request.set_retries(policy^)
+    request.add_hook(_refuse_the_second)
+    try:
+        _ = client.send(request^)
+    except error:
+        kind = String(error.kind)
+    assert_equal(kind, "HookFailed")
+
+
+def _refuse_the_second(mut attempt: OutgoingAttempt) raises:
+    if attempt.number == 2:
+        raise Error("the key has expired")
 
 
 def _store_of(
