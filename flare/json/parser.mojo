@@ -351,15 +351,18 @@ struct JsonDocument(Movable):
     def _name(self, index: Int) -> String:
         # Control characters and quotes would make the message ambiguous.
         comptime NAME_LEN_MAX = 64
+        comptime QUOTE = 34
         var node = self.nodes.at(index)
         var start = Int(node.payload)
         var octets = self.octets.span().between(start, start + node.count())
         var name = String()
-        for octet in octets.before(min(len(octets), NAME_LEN_MAX)):
-            if octet >= 32 and octet < 127 and octet != 34:
-                name += chr(Int(octet))
-            else:
-                name += "?"
+        # SAFETY: the text is UTF-8, or it would have no document.
+        for letter in StringSpan(unsafe_from_utf8=octets).codepoints():
+            if name.byte_length() >= NAME_LEN_MAX:
+                break
+            var code = letter.to_u32()
+            var is_plain = code >= 32 and code != 127 and code != QUOTE
+            name += String(letter) if is_plain else String("?")
         return name^
 
 

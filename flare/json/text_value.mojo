@@ -152,7 +152,9 @@ def _parse_bool(text: StringSpan) raises TextError -> Bool:
         return True
     if text == "false" or text == "0":
         return False
-    raise TextError("is neither 'true' nor 'false'")
+    raise TextError(
+        "is neither true nor false; write it as true, false, 1 or 0"
+    )
 
 
 __extension Optional(FromTexts):

@@ -2,7 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.http.message.body_reader import BodyError, BodyReader
-from flare.http.message.request import Request
+from flare.http.message.request import BadInput, PathParams, Request
 from flare.http.multipart.parser import (
     MultipartError,
     MultipartEvent,
@@ -173,6 +173,9 @@ struct MultipartReader[o: ImmOrigin](Readable):
                 break
             # read the part: form.read(room) until it gives 0
 
+    What is wrong with the form is the client's fault: where no handler catches
+    the error, the answer is a problem (RFC 9457) with its status, and no 500.
+
     With a handler that is `Streamed` a part is read while the client sends it,
     and what follows is still to come. Memory is that of two reads.
 
@@ -183,6 +186,8 @@ struct MultipartReader[o: ImmOrigin](Readable):
     comptime ReadError = UploadError
     """What a failed read raises."""
     var _body: BodyReader[Self.o]
+    # SAFETY: it lives at least as long as the request.
+    var _params: Pointer[PathParams, MutUntrackedOrigin]
     var _parser: MultipartParser
     var _room: List[UInt8]
     var _is_in_part: Bool
@@ -207,7 +212,13 @@ struct MultipartReader[o: ImmOrigin](Readable):
         var field = req.headers.get("content-type")
         if field:
             content_type = String(field.value())
-        var boundary = multipart_boundary(content_type)
+        self._params = req.route_params()
+        var boundary: String
+        try:
+            boundary = multipart_boundary(content_type)
+        except error:
+            _note(self._params, error)
+            raise error^
         self._body = req.body_reader()
         self._parser = MultipartParser(boundary, limits)
         self._room = List[UInt8](length=_READ_LEN, fill=0)
@@ -255,6 +266,13 @@ struct MultipartReader[o: ImmOrigin](Readable):
         return 0
 
     def _next_event(mut self) raises UploadError -> MultipartEvent:
+        try:
+            return self._read_event()
+        except error:
+            _note(self._params, error)
+            raise error^
+
+    def _read_event(mut self) raises UploadError -> MultipartEvent:
         self._data_offset = 0
         while True:
             var event = self._parser.next_event()
@@ -264,6 +282,12 @@ struct MultipartReader[o: ImmOrigin](Readable):
             if count == 0:
                 self._parser.finish()
             self._parser.receive(Span(self._room).before(count))
+
+
+@no_inline
+def _note(params: Pointer[PathParams, MutUntrackedOrigin], error: UploadError):
+    """Has the request remember whose fault it is."""
+    params[].note_bad_input(BadInput(error.status, "body", error.reason))
 
 
 struct UploadedPart(JsonDescribed, Movable, Sized):

@@ -1,7 +1,6 @@
 """What is answered and logged when a handler raises, and the id that ties both."""
 
 from flare.bytes.ascii import (
-    ESCAPED_LEN_MAX,
     equals_ignore_case,
     hex_text,
     write_visible,
@@ -35,12 +34,14 @@ def bad_input_of(req: Request, error: Error) -> Optional[InputError]:
     ):
         return None
     ref bad_input = noted.held()
-    return InputError(400, bad_input.place, String(), bad_input.detail)
+    return InputError(
+        bad_input.status, bad_input.place, String(), bad_input.detail
+    )
 
 
 def failure_response(req: Request, error: Error) -> Response:
-    """Makes what is answered for a handler that raises: 400 if the request has
-    refused input of the client; else a 500 that says nothing but the id, which
+    """Makes what is answered for a handler that raises: a problem, mostly 400,
+    if the request has refused input of the client; else a 500 that says nothing but the id, which
     stands in the log."""
     var bad_input = bad_input_of(req, error)
     if bad_input:
@@ -133,9 +134,10 @@ def finished_refusal(var response: Response) raises -> Response:
 
 
 def failure_status(req: Request, error: Error) -> Int:
-    """Tells with which status a server answers for a handler that raises: 400
-    if the request has refused input of the client, else 500."""
-    return 400 if bad_input_of(req, error) else 500
+    """Tells with which status a server answers for a handler that raises: that
+    of what the request has refused to it, mostly 400, else 500."""
+    var bad_input = bad_input_of(req, error)
+    return bad_input.held().status if bad_input else 500
 
 
 def failure_line(req: Request, error: Error) -> String:
@@ -154,13 +156,18 @@ def failure_line(req: Request, error: Error) -> String:
     return line^.end()
 
 
+comptime _ERROR_LEN_MAX = 1_000
+# Longer than an error that quotes a text (`ESCAPED_LEN_MAX`, each octet escaped)
+# and says the rule behind it.
+
+
 def _one_line(message: String) -> String:
     """Keeps an error in one line, and short. What it has escaped itself, such as
     octets of a request, stays as it is."""
     var octets = message.as_bytes()
     var line = String()
-    write_visible(octets.before(min(len(octets), ESCAPED_LEN_MAX)), line)
-    if len(octets) > ESCAPED_LEN_MAX:
+    write_visible(octets.before(min(len(octets), _ERROR_LEN_MAX)), line)
+    if len(octets) > _ERROR_LEN_MAX:
         line.write("... (", len(octets), " bytes)")
     return line^
 

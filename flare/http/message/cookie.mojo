@@ -112,11 +112,12 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
         check_cookie_path(self.path)
         var length = self.name.byte_length() + self.value.byte_length()
         if length > COOKIE_LEN_MAX:
+            # Without the value, which is long, and nothing for a log.
             raise CookieError(
                 "value",
-                self.value,
+                String(self.name, "=... (", length, " bytes)"),
                 -1,
-                "name and value have at most 4,096 bytes",
+                "name and value have at most 4,096 bytes; set less",
             )
         if self.expires:
             var expires = self.expires.held()

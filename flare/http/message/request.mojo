@@ -177,7 +177,7 @@ struct Request[o: ImmOrigin](Movable):
     def _bad_input(self, place: StaticString, var detail: String) -> Error:
         """Makes the error for the handler, and remembers whose fault it is."""
         var error = Error(detail)
-        self._params[].note_bad_input(BadInput(place, detail^))
+        self._params[].note_bad_input(BadInput(400, place, detail^))
         return error^
 
     def body_reader(self) -> BodyReader[Self.o]:
@@ -486,6 +486,8 @@ Storage for them is made once and never moves, so that values may be lent.
 struct BadInput(Copyable, Movable):
     """Input of a client that a request could not read for its handler."""
 
+    var status: Int
+    """What is answered, if no handler catches the error."""
     var place: StaticString
     """`body` or `query`."""
     var detail: String

@@ -122,8 +122,8 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
         except error:
             var bad_input = bad_input_of(req, error)
             if bad_input:
-                var detail = bad_input.value().reason
-                return self._answer(req, Problem(400, detail))
+                ref found = bad_input.held()
+                return self._answer(req, Problem(found.status, found.reason))
             log_failure(req, error)
         return self._answer(req, Problem(500, ""))
 

@@ -4,6 +4,7 @@ from flare.bytes.base64 import base64url_text
 from flare.bytes.erased import Erased, ErasedBox
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.fields import Fields
+from flare.http.message.form import FORM_PAIR_COUNT_MAX
 from flare.http.message.header_map import add_vary
 from flare.http.message.request import Request
 from flare.http.message.response import Response
@@ -13,6 +14,7 @@ from flare.http.handler.operation import Input, InputError, Operation
 from flare.http.handler.surroundings import Surroundings
 from flare.http.routing.stack import Layer
 from flare.http.session.session import (
+    CSRF_NAME,
     CSRF_RANDOM_LEN,
     Session,
     SessionConfig,
@@ -25,8 +27,6 @@ from flare.sys.clock import unix_seconds
 from flare.sys.random import fill_random
 from std.memory import ArcPointer
 
-comptime CSRF_NAME = StaticString("csrf")
-"""The session's value to which its CSRF tokens are bound."""
 comptime STORED_LEN_MAX = 65_536
 """Longest session that is given to a store, as an encoded form, in bytes: it is
 read at each request that asks for it."""
@@ -249,14 +249,21 @@ struct _Store(Movable):
             return
         if not visit.session.is_changed():
             return
-        var length = visit.session.values_text().byte_length()
-        if length > STORED_LEN_MAX:
+        var text = visit.session.values_text()
+        var length = text.byte_length()
+        var count = text.count("&") + 1
+        if length > STORED_LEN_MAX or count > FORM_PAIR_COUNT_MAX:
+            # More values could not be read again.
             raise Error(
                 "the session has ",
                 length,
-                " bytes, and a store keeps ",
+                " bytes and ",
+                count,
+                " values, and a store keeps ",
                 STORED_LEN_MAX,
-                " at most; keep an id in it, and the rest elsewhere",
+                " bytes and ",
+                FORM_PAIR_COUNT_MAX,
+                " values at most; keep an id in it, and the rest elsewhere",
             )
         visit.has_failed = True
         self._save(self._store.at, visit)
@@ -413,7 +420,8 @@ struct CurrentSession(ImplicitlyCopyable, Input):
         digits that need no quoting.
 
         The first one adds a random value of the name `CSRF_NAME` to the
-        session; when that goes, as at a log-out, its tokens are void.
+        session; when that goes, as at a log-out or with `renew`, its tokens are
+        void.
 
         Raises:
             Error: If the system has no random octets.

@@ -98,10 +98,9 @@ struct MultipartParser(Movable):
         else:
             self._input.append(octets)
         if self._offset + len(self._input) > self._limits.total_len_max:
-            raise MultipartError(
-                "the form is longer than the limit of total_len_max",
+            raise self._too_large(
+                "the form is longer than total_len_max",
                 self._limits.total_len_max,
-                True,
             )
 
     def finish(mut self) raises MultipartError:
@@ -204,7 +203,8 @@ struct MultipartParser(Movable):
             if self._section_len + end > self._limits.field_section_len_max:
                 raise self._too_large(
                     "the fields of a part are longer than"
-                    " field_section_len_max"
+                    " field_section_len_max",
+                    self._limits.field_section_len_max,
                 )
             if end + 2 > len(self._input):
                 self._scanned = end
@@ -222,7 +222,10 @@ struct MultipartParser(Movable):
             raise self._broken(_WANTS_DISPOSITION, 2)
         self._part_count += 1
         if self._part_count > self._limits.part_count_max:
-            raise self._too_large("there are more parts than part_count_max")
+            raise self._too_large(
+                "there are more parts than part_count_max",
+                self._limits.part_count_max,
+            )
         return True
 
     def _read_empty_line(mut self) -> DelimiterMatch:
@@ -274,7 +277,9 @@ struct MultipartParser(Movable):
         if self.part.filename:
             longest = max(longest, self.part.filename.value().byte_length())
         if longest > self._limits.name_len_max:
-            raise self._too_large("a name is longer than name_len_max")
+            raise self._too_large(
+                "a name is longer than name_len_max", self._limits.name_len_max
+            )
 
     def _read_content(mut self) raises MultipartError -> MultipartEvent:
         while True:
@@ -301,7 +306,9 @@ struct MultipartParser(Movable):
         none."""
         self._part_len += length
         if self._part_len > self._limits.part_len_max:
-            raise self._too_large("a part is longer than part_len_max")
+            raise self._too_large(
+                "a part is longer than part_len_max", self._limits.part_len_max
+            )
         if self._decoder.is_identity():
             self._lent_len = length
             return True
@@ -324,10 +331,10 @@ struct MultipartParser(Movable):
         self._scanned = 0
 
     def _broken(self, rule: StaticString, offset: Int) -> MultipartError:
-        return MultipartError(rule, self._offset + offset, False)
+        return MultipartError(rule, self._offset + offset, -1)
 
-    def _too_large(self, rule: StaticString) -> MultipartError:
-        return MultipartError(rule, self._offset, True)
+    def _too_large(self, rule: StaticString, limit: Int) -> MultipartError:
+        return MultipartError(rule, self._offset, limit)
 
 
 comptime _WANTS_DISPOSITION = StaticString(
@@ -423,16 +430,18 @@ struct MultipartError(Copyable, Movable, Writable):
     """What is allowed, with its source."""
     var offset: Int
     """Where the body goes wrong, in bytes from its start."""
-    var is_too_large: Bool
-    """True if a limit was passed, not a rule broken."""
+    var limit: Int
+    """The limit that was passed; -1 if a rule was broken."""
 
     def status(self) -> Int:
         """Names the status to answer with: 413 for a limit, otherwise 400."""
-        return 413 if self.is_too_large else 400
+        return 413 if self.limit >= 0 else 400
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the message."""
         writer.write("multipart form: at byte ", self.offset, ", ", self.rule)
+        if self.limit >= 0:
+            writer.write(" (", self.limit, ")")
 
 
 comptime BOUNDARY_LEN_MAX = 70
@@ -474,16 +483,16 @@ def multipart_boundary(
     except error:
         # What follows the type may be what cannot be read.
         if has_essence(content_type.as_bytes(), "multipart/form-data"):
-            raise MultipartError(_WANTS_BOUNDARY, 0, False)
-        raise MultipartError(_WANTS_FORM, 0, False)
+            raise MultipartError(_WANTS_BOUNDARY, 0, -1)
+        raise MultipartError(_WANTS_FORM, 0, -1)
     if media_type.essence != "multipart/form-data":
-        raise MultipartError(_WANTS_FORM, 0, False)
+        raise MultipartError(_WANTS_FORM, 0, -1)
     var boundary = media_type.parameter("boundary")
     if not boundary:
-        raise MultipartError(_WANTS_BOUNDARY, 0, False)
+        raise MultipartError(_WANTS_BOUNDARY, 0, -1)
     var length = boundary.value().byte_length()
     if length < 1 or length > BOUNDARY_LEN_MAX:
-        raise MultipartError(_WANTS_BOUNDARY, 0, False)
+        raise MultipartError(_WANTS_BOUNDARY, 0, -1)
     return boundary.value()
 
 

@@ -144,9 +144,10 @@ struct Session(Movable):
         the old one.
 
         Do so when somebody gains rights, as at a log-in, so that an id that was
-        planted on him before is worth nothing. A session that lives in its
-        cookie has no id.
+        planted on him before is worth nothing, and neither are its tokens for
+        forms. A session that lives in its cookie has no id, but such tokens.
         """
+        self.remove(CSRF_NAME)
         self._is_renewed = True
         self._is_changed = True
 
@@ -284,6 +285,8 @@ def _cookie(
     )
 
 
+comptime CSRF_NAME = StaticString("csrf")
+"""The session's value to which its CSRF tokens are bound."""
 comptime CSRF_RANDOM_LEN = 16
 """Random octets of a token.
 

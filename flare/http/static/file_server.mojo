@@ -340,8 +340,7 @@ struct FileServer(Handler):
     def _list(self, folder: String) raises -> Response:
         var names = List[String]()
         for name in self._folder.names(folder):
-            var is_hidden = name.startswith(".")
-            if is_hidden and not self._config.serves_hidden:
+            if not is_file_path(name, serves_hidden=self._config.serves_hidden):
                 continue
             var status = self._folder.status(_join(folder, name))
             if not status:
@@ -416,6 +415,8 @@ struct FileServer(Handler):
             return response^
         var response = Response(200)
         self._describe(response, chosen, validators)
+        if chosen.coding != ContentCoding.IDENTITY:
+            response.headers.set("Content-Encoding", chosen.coding.name())
         response.headers.set("Accept-Ranges", "bytes")
         var media_type = file_type(chosen.path)
         response.headers.set("Content-Type", media_type)
@@ -450,10 +451,6 @@ struct FileServer(Handler):
             response.headers.set("Cache-Control", self._config.cache_control)
         if chosen.has_variants:
             response.headers.set("Vary", "Accept-Encoding")
-        if chosen.coding == ContentCoding.BR:
-            response.headers.set("Content-Encoding", "br")
-        elif chosen.coding == ContentCoding.GZIP:
-            response.headers.set("Content-Encoding", "gzip")
 
 
 def _path_of(field: StaticString, text: String) raises -> String:

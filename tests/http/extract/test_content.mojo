@@ -109,6 +109,7 @@ def test_pointers_are_fragments() raises:
         ("50%", "#/counts/50%25"),
         ("a/b~c", "#/counts/a~1b~0c"),
         ("[#]", "#/counts/%5B%23%5D"),
+        ("größe", "#/counts/gr%C3%B6%C3%9Fe"),
         ("a:@!$&'()*+,;=?", "#/counts/a:@!$&'()*+,;=?"),
     ]:
         var answer = client.post("/", String('{"counts":{"', name, '":"x"}}'))

@@ -199,7 +199,10 @@ def test_bad_parameters_are_named() raises:
         _Row("/show/k/7?q=a", "400 query full is required"),
         _Row(
             "/show/k/7?q=a&full=yes",
-            "400 query full is neither 'true' nor 'false'",
+            (
+                "400 query full is neither true nor false; write it as true,"
+                " false, 1 or 0"
+            ),
         ),
         _Row(
             "/show/k/7?q=a&full=1&page=",
@@ -405,7 +408,8 @@ def test_all_bad_inputs_are_told_at_once() raises:
         ),
         (
             "400; path shop is no integer of 64 bits; write it as -12"
-            "; query urgent is neither 'true' nor 'false'"
+            "; query urgent is neither true nor false; write it as true,"
+            " false, 1 or 0"
             "; header user-agent is required"
             "; cookie session is required"
             "; body items[1].name #/items/1/name is required"

@@ -58,16 +58,22 @@ def _file(name: StringSpan, filename: StringSpan, value: StringSpan) -> String:
     return _part(String(name, '"; filename="', filename), value)
 
 
+def _send_to(
+    mut client: TestClient, content_type: StaticString, body: String
+) raises -> ClientResponse:
+    var request = ClientRequest(
+        "POST", "/", RequestBody(Body(body), String(content_type))
+    )
+    return client.send(request^)
+
+
 def _send[
     E: Endpoint & Deinitable = _Submit
 ](content_type: StaticString, body: String) raises -> ClientResponse:
     var router = Router()
     router.post("/", Extracted[E]())
     var client = TestClient(router^)
-    var request = ClientRequest(
-        "POST", "/", RequestBody(Body(body), String(content_type))
-    )
-    return client.send(request^)
+    return _send_to(client, content_type, body)
 
 
 def test_a_form_fills_a_struct() raises:
@@ -150,7 +156,7 @@ def test_bad_forms_are_named() raises:
             title + _file("image", "x", String("x") * 100_001) + "--b--",
             413,
             "image",
-            "part_len_max",
+            "part_len_max (100000)",
         ),
         _Row(title + image, 400, "image", "before the last boundary"),
         _Row(title + _file("image", "x", "1")[byte=0:60], 400, "", "byte"),
@@ -262,6 +268,30 @@ def test_decoded_part_begins_with_its_own_octets() raises:
     for step in range(1, 80):
         var found = _listed(body, step)
         assert_equal(found[0], "a=one two;skipped=b=one two;empty=;")
+
+
+def _parts(req: Request) raises -> Response:
+    return ok(_list_parts(req))
+
+
+def test_a_bad_form_is_the_clients_fault() raises:
+    """As for `Request.json`: where no handler catches it, it is no failure."""
+    var router = Router()
+    router.post("/", _parts)
+    var client = TestClient(router^)
+    for body, status, detail in [
+        (_part("a", "1") + "--b--", 200, ""),
+        (_part("a", "1") + "--b", 400, "before the last boundary"),
+        (String("nothing"), 400, "begins with its boundary"),
+        (_part("a" * 1_025, "1") + "--b--", 413, "name_len_max (1024)"),
+    ]:
+        var response = _send_to(client, _TYPE, body)
+        assert_equal(response.status.code, status, response.text())
+        if status != 200:
+            var problem = response.json()
+            assert_equal(Int(problem["status"].int_value()), status)
+            assert_true(detail in problem["detail"].string_value())
+    assert_equal(_send_to(client, "text/plain", "x").status.code, 400)
 
 
 def test_form_that_breaks_off() raises:

@@ -109,6 +109,12 @@ def _visit(req: Request) raises -> Response:
     return ok()
 
 
+def _set_many(req: Request) raises -> Response:
+    for index in range(Int(req.query_param("count"))):
+        CurrentSession.of(req)[].set(String(index), "")
+    return ok()
+
+
 def _fill(req: Request) raises -> Response:
     var count = Int(req.query_param("count"))
     CurrentSession.of(req)[].set("user", "x" * count)
@@ -178,6 +184,7 @@ def _client(table: State[_Table], var keys: SigningKeys) raises -> TestClient:
     router.get("/who", _who)
     router.get("/login", _login)
     router.get("/visit", _visit)
+    router.get("/many", _set_many)
     router.get("/logout", _logout)
     router.get("/plain", _plain)
     router.get("/fail", _fail)
@@ -254,6 +261,16 @@ def test_no_more_than_the_bound() raises:
             assert_true("65536" in String(error), String(error))
         assert_equal(status, row[1])
     assert_equal(len(table.lock()[].ids), 2)
+
+
+def test_no_more_values_than_can_be_read_again() raises:
+    var client = _client(State(_Table()))
+    _ = client.get("/login?user=ann")
+    with assert_raises(contains="1000 values"):
+        _ = client.get("/many?count=1000")
+    assert_equal(client.get("/who").text(), "ann")
+    _ = client.get("/many?count=999")
+    assert_equal(client.get("/who").text(), "ann")
 
 
 def test_renewed_ids() raises:

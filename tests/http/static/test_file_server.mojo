@@ -471,6 +471,40 @@ def test_links_fallback_and_lists() raises:
         assert_equal(_content(_serve(fallback, index)), "0123456789")
 
 
+def test_a_304_says_nothing_of_content() raises:
+    """RFC 9110 section 15.4.5: a client that has the plain file would take it
+    for a coded one."""
+    with TemporaryFolder() as folder:
+        _fill(folder)
+        var server = FileServer(folder + "/files")
+        var request = OwnedRequest("GET", "/app.js")
+        request.add_header("Accept-Encoding", "br")
+        assert_equal(
+            server.serve(request.view()).headers["content-encoding"], "br"
+        )
+        request.add_header("If-None-Match", "*")
+        var known = server.serve(request.view())
+        assert_equal(Int(known.status.code), 304)
+        assert_equal(known.headers["vary"], "Accept-Encoding")
+        assert_false("content-encoding" in known.headers)
+
+
+def test_a_list_has_what_is_served() raises:
+    with TemporaryFolder() as folder:
+        mkdir(folder + "/files")
+        mkdir(folder + "/files/.well-known")
+        for name in ["a", ".env", "b\\c", "d\te"]:
+            _write(folder, "files/" + name, "x")
+        var server = FileServer(
+            folder + "/files", FileServerConfig(lists_folders=True)
+        )
+        var list = _content(_serve(server, _Row("", "GET", "/", "", "", 0, "")))
+        assert_true('<a href="./a">' in list, list)
+        assert_true('<a href="./.well-known/">' in list, list)
+        for name in ["env", "b%5C", "d%09"]:
+            assert_false(String("./", name) in list or "./." + name in list)
+
+
 def test_a_file_that_is_cut_breaks_off() raises:
     with TemporaryFolder() as folder:
         mkdir(folder + "/files")
