@@ -217,7 +217,7 @@ struct MultipartReader[o: ImmOrigin](Readable):
         try:
             boundary = multipart_boundary(content_type)
         except error:
-            _note(self._params, error)
+            _note(self._params[], error)
             raise error^
         self._body = req.body_reader()
         self._parser = MultipartParser(boundary, limits)
@@ -269,7 +269,7 @@ struct MultipartReader[o: ImmOrigin](Readable):
         try:
             return self._read_event()
         except error:
-            _note(self._params, error)
+            _note(self._params[], error)
             raise error^
 
     def _read_event(mut self) raises UploadError -> MultipartEvent:
@@ -285,9 +285,9 @@ struct MultipartReader[o: ImmOrigin](Readable):
 
 
 @no_inline
-def _note(params: Pointer[PathParams, MutUntrackedOrigin], error: UploadError):
+def _note(mut params: PathParams, error: UploadError):
     """Has the request remember whose fault it is."""
-    params[].note_bad_input(BadInput(error.status, "body", error.reason))
+    params.note_bad_input(BadInput(error.status, "body", error.reason))
 
 
 struct UploadedPart(JsonDescribed, Movable, Sized):
