@@ -27,6 +27,7 @@ struct AttemptEnd(Equatable, TrivialRegisterPassable):
     """What has come of an attempt, as far as another one depends on it."""
 
     var number: UInt8
+    """A small number, distinct for each end."""
 
     comptime ANSWERED = AttemptEnd(0)
     """There is an answer, and it is the final one."""
@@ -58,7 +59,15 @@ struct AttemptEnd(Equatable, TrivialRegisterPassable):
 
     @staticmethod
     def of_status(status: Int, retried: List[Int]) -> Self:
-        """Reads the status of an answer."""
+        """Reads the status of an answer.
+
+        Args:
+            status: The status.
+            retried: Those that ask for another attempt.
+
+        Returns:
+            TURNED_AWAY if it is one of them, else ANSWERED.
+        """
         for index in range(len(retried)):
             if retried.at(index) == status:
                 return AttemptEnd.TURNED_AWAY

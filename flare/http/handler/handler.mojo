@@ -162,13 +162,26 @@ struct HandlerClaims(TrivialRegisterPassable):
         defers: Bool = False,
         upgrades: Bool = False,
     ):
-        """Says what is needed; nothing by default."""
+        """Says what is needed; nothing by default.
+
+        Args:
+            streams: Whether some policy says that it `streams`.
+            defers: Whether some answer may come `later`.
+            upgrades: Whether some answer is a conversation.
+        """
         self.streams = streams
         self.defers = defers
         self.upgrades = upgrades
 
     def __or__(self, other: Self) -> Self:
-        """Gives what one of two handlers may need."""
+        """Gives what some of two handlers may need.
+
+        Args:
+            other: The claims of the other one.
+
+        Returns:
+            What either of both claims.
+        """
         return Self(
             streams=self.streams or other.streams,
             defers=self.defers or other.defers,
