@@ -10,9 +10,10 @@ import time
 import grpc
 import pytest
 from conftest import ROOT, Client, built, wait_until
-from grpc_support import frame as message
+from grpc_support import frame as message, varint
 from h2_client import H2Client, reset
 from h2_frames import CANCEL
+from processes import anonymous_len
 
 sys.path.insert(0, str(ROOT / "cli"))
 
@@ -382,6 +383,23 @@ def test_a_caller_that_takes_nothing_holds_the_thread_alone(server):
         client.grant(stream, 1 << 24)
         answer = client.answer(stream)
         assert answer.body == message(note) * 1_000 and status(answer)[0] == 0
+
+
+def test_code_that_does_not_read_keeps_little(server):
+    """However few messages wait for it, and however small they came."""
+    note = b"\x12" + varint(4_000_000) + b"z" * 4_000_000
+    packed = message(gzip.compress(note), 1)
+    fields = [*HEAD, ("grpc-encoding", "gzip")]
+    with H2Client(server) as client:
+        stream = client.request("/threads.Threads/Chat", "POST", fields, ends=False)
+        client.data(stream, message(b"\x12\x04wait"))
+        client.settle()
+        before = anonymous_len(server.process.pid)
+        for _ in range(12):
+            client.data(stream, packed)
+        client.settle()
+        assert anonymous_len(server.process.pid) - before < 24 << 20
+        client.send(reset(stream))
 
 
 def status(answer) -> tuple[int, str]:

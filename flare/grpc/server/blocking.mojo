@@ -15,6 +15,9 @@ from flare.sys.thread import Task
 comptime _WAITING_COUNT_MAX = 16
 # Messages that wait in either direction, beside the windows of HTTP/2.
 
+comptime _WAITING_LEN_MAX = 65_536
+# Behind a request that is longer, in bytes, none waits.
+
 comptime _WAIT_MS = 500
 # The loop ends every wait; this is for a clock that has stood still.
 
@@ -302,10 +305,12 @@ struct Blocking[C: BlockingCall](GrpcStream):
         self._talk.lock()[].requests.append(request^)
         self._changed.notify_one()
 
-    def is_full(self) -> Bool:
-        """Tells whether so many requests wait that the caller is not read."""
+    def is_full(self, last_len: Int) -> Bool:
+        """Tells whether so much waits that the caller is not read: few octets
+        may be long messages that are compressed."""
         var talk = self._talk.lock()
-        talk[].is_full = len(talk[].requests) >= _WAITING_COUNT_MAX
+        var count_max = 1 if last_len > _WAITING_LEN_MAX else _WAITING_COUNT_MAX
+        talk[].is_full = len(talk[].requests) >= count_max
         return talk[].is_full
 
     def replies_later(self) -> Bool:

@@ -295,7 +295,7 @@ struct OpenCall(BodySource):
         while (
             not self.call.status
             and not self._is_behind()
-            and not self._stream.is_full()
+            and not self._stream.is_full(len(self._reader.message()))
         ):
             if self._reader.next():
                 if (

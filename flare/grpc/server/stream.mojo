@@ -80,9 +80,13 @@ trait GrpcStream(Deinitable, Movable):
         """
         ...
 
-    def is_full(self) -> Bool:
+    def is_full(self, last_len: Int) -> Bool:
         """Tells whether no request is taken for now: the caller is not read
-        until the call's waker rings. False, unless the stream knows better."""
+        until the call's waker rings. False, unless the stream knows better.
+
+        Args:
+            last_len: How long the last one was, in bytes decompressed.
+        """
         return False
 
     def on_end(mut self, mut replies: Replies[Self.Reply]) raises GrpcStatus:
@@ -158,9 +162,9 @@ def _on_room[
     stream.unsafe_bitcast[S]()[].on_room(replies)
 
 
-def _is_full[S: GrpcStream](stream: Erased) -> Bool:
+def _is_full[S: GrpcStream](stream: Erased, last_len: Int) -> Bool:
     # SAFETY: as for `_on_message`.
-    return stream.unsafe_bitcast[S]()[].is_full()
+    return stream.unsafe_bitcast[S]()[].is_full(last_len)
 
 
 def _replies_later[S: GrpcStream](stream: Erased) -> Bool:
@@ -181,7 +185,7 @@ struct AnyStream(Movable):
     var _on_message: _OnMessage
     var _on_end: _OnNotice
     var _on_room: _OnNotice
-    var _is_full: def(Erased) thin -> Bool
+    var _is_full: def(Erased, Int) thin -> Bool
     var _replies_later: def(Erased) thin -> Bool
     var _on_cancel: _OnCancel
 
@@ -216,8 +220,8 @@ struct AnyStream(Movable):
     def on_room(self, mut call: GrpcCall) raises GrpcStatus:
         self._on_room(self._stream.at, call)
 
-    def is_full(self) -> Bool:
-        return self._is_full(self._stream.at)
+    def is_full(self, last_len: Int) -> Bool:
+        return self._is_full(self._stream.at, last_len)
 
     def replies_later(self) -> Bool:
         return self._replies_later(self._stream.at)
