@@ -408,6 +408,7 @@ def test_a_window_that_is_shut_keeps_events(hubs, way):
     one = Subscriber(hubs, way, values={INITIAL_WINDOW: 10})
     one.client.grants = False
     publish(hubs, way, 5)
+    assert one.read_to(10) == written(0, 5)[:10]
     one.client.settle()
     assert one.answer.body == written(0, 5)[:10]
     one.client.grant(one.stream, 100_000)

@@ -283,7 +283,11 @@ def _first_event[
 ](client: C, var request: ClientRequest) raises ClientError -> ClientResponse:
     """Makes content again of the first event; 204 if there is none."""
     var response = ClientResponse(parse_request_url(request.url))
+    # A total time ends with the head, and silence counts behind it.
+    var silence_ms = request.total_timeout_ms
     var events = client.events(request^, max_attempts=1)
+    if silence_ms > 0:
+        events.idle_timeout_ms = silence_ms
     var event = events.next()
     response.status = 204
     if event:
