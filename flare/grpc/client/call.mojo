@@ -33,7 +33,7 @@ from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.message_reader import PREFIX_LEN
 from flare.grpc.core.message_writer import append_message
 from flare.grpc.core.metadata import Metadata
-from flare.grpc.core.method_path import is_method_path
+from flare.grpc.core.method_path import is_method_path, name_offset
 from flare.grpc.core.protocol import CallProtocol, ProtocolFamily
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.http.client.message.config import TIME_MAX_MS
@@ -360,11 +360,8 @@ struct ChannelCall(Movable):
                 ),
             )
         var octets = self._path.as_bytes()
-        var end = len(octets)
-        while end > 0 and octets.at(end - 1) != 47:
-            end -= 1
         var service = StringSpan(
-            unsafe_from_utf8=octets.before(max(end - 1, 0))
+            unsafe_from_utf8=octets.before(max(name_offset(octets) - 1, 0))
         )
         found.append(
             credentials.value().metadata(String(address, service), self._path)

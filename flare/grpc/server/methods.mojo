@@ -6,7 +6,7 @@ from flare.bytes.compare import same_short
 from flare.bytes.erased import Erased, drop_counted, erase_counted
 from flare.bytes.scan import load64
 from flare.bytes.text import Text
-from flare.grpc.core.method_path import is_method_path
+from flare.grpc.core.method_path import is_method_path, name_offset
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
 from flare.grpc.core.kind import GrpcKind
@@ -234,7 +234,7 @@ struct MethodTable(Defaultable, Movable, Sized):
 
     def has_service(self, path: Span[UInt8, _]) -> Bool:
         """Tells whether another path, too, is of that service."""
-        var end = service_len(path)
+        var end = name_offset(path)
         var index = self._place(path.before(end))
         if index >= len(self._methods):
             return False
@@ -289,15 +289,6 @@ def _compare(left: Span[UInt8, _], right: Span[UInt8, _]) -> Int:
         if left.at(index) != right.at(index):
             return Int(left.at(index)) - Int(right.at(index))
     return len(left) - len(right)
-
-
-def service_len(path: Span[UInt8, _]) -> Int:
-    """Counts the octets of a path up to the slash after the service, with it;
-    0 if there is none."""
-    var end = len(path)
-    while end > 0 and path.at(end - 1) != 47:
-        end -= 1
-    return end if end > 2 else 0
 
 
 def _check_path(path: String) raises:

@@ -26,6 +26,7 @@ from flare.grpc.core.message_reader import (
     too_long,
 )
 from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.method_path import name_offset
 from flare.grpc.core.protocol import (
     CallProtocol,
     accepted_types,
@@ -46,7 +47,6 @@ from flare.grpc.server.methods import (
     UnaryMethod,
     begin_function,
     begin_method,
-    service_len,
     call_function,
     call_method,
 )
@@ -328,7 +328,7 @@ struct GrpcServices(Handler, HoldsHandler):
         var path = method.path
         self._methods[].add(method^)
         var octets = path.as_bytes()
-        var name = octets.between(1, service_len(octets) - 1)
+        var name = octets.between(1, name_offset(octets) - 1)
         self._described[].add_service(StringSpan(unsafe_from_utf8=name))
 
     def describe(mut self, service: StringSpan, files: StaticString):
