@@ -846,29 +846,25 @@ def _begin(
         if first != 103 and (not is_connect or (first != 99 and first != 97)):
             continue
         var value = req.headers.value_bytes(index)
-        if _is(name, protocol.timeout_field()):
+        if equals_ignore_case(name, protocol.timeout_field().as_bytes()):
             var timeout_ns = protocol.parse_timeout(value)
             if not timeout_ns:
                 raise _malformed(protocol, protocol.timeout_rule())
             var now_ns = monotonic_ns()
             if timeout_ns.held() < NEVER - now_ns:
                 call._deadline_ns = now_ns + timeout_ns.held()
-        elif _is(name, protocol.encoding_field()):
+        elif equals_ignore_case(name, protocol.encoding_field().as_bytes()):
             if not query:
                 coding = _coding(protocol, value)
-        elif _is(name, protocol.accept_field()):
+        elif equals_ignore_case(name, protocol.accept_field().as_bytes()):
             # Several lines are one list (RFC 9110 section 5.3).
             if not call._accepts_gzip:
                 call._accepts_gzip = accepts_gzip(value)
-        elif is_connect and _is(name, VERSION_FIELD):
+        elif is_connect and equals_ignore_case(name, VERSION_FIELD.as_bytes()):
             if StringSpan(unsafe_from_utf8=value) != VERSION:
                 raise _malformed(protocol, "connect-protocol-version must be 1")
     call.compresses = config.compresses
     return coding
-
-
-def _is(name: Span[UInt8, _], field: StaticString) -> Bool:
-    return equals_ignore_case(name, field.as_bytes())
 
 
 def _coding(
