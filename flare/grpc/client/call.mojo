@@ -492,21 +492,21 @@ struct ChannelCall(Movable):
         if unreached and self._finds_another():
             self._reset()
             return True
-        var choice = self._turn.plan(
+        var pause_ms = self._turn.plan(
             status.code,
             self.response.pushback_ms,
             random_word(),
             self._core[].throttle,
         )
-        if not choice.is_planned:
+        if not pause_ms:
             return False
         var left_ms = self._deadline.left_ms()
-        if left_ms >= 0 and choice.pause_ms >= left_ms:
+        if left_ms >= 0 and pause_ms.held() >= left_ms:
             return False
         if not unreached:
             self._miss_count = 0
             self._address = self._core[].address_again(self._address)
-        self._pause(choice.pause_ms)
+        self._pause(pause_ms.held())
         self._reset()
         return True
 
