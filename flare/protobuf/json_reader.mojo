@@ -2,6 +2,7 @@
 
 # SAFETY: places are as in flare/protobuf/message.mojo.
 
+from flare.bytes.ascii import printable
 from flare.bytes.base64 import base64url_decode
 from flare.bytes.checked import *
 from flare.json.error import JsonKind
@@ -27,7 +28,6 @@ from flare.protobuf.json_text import (
     scan_text,
     snake_path,
 )
-from flare.protobuf.json_writer import printable
 from flare.protobuf.kind import FieldKind, Form, Keeping
 from flare.protobuf.message import (
     Field,

@@ -3,6 +3,7 @@
 # SAFETY: places are as in flare/protobuf/message.mojo; nothing is written to
 # those of messages here.
 
+from flare.bytes.ascii import printable
 from flare.bytes.base64 import base64_encode
 from flare.bytes.checked import *
 from flare.json.writer import JsonWriter
@@ -461,16 +462,3 @@ def refused(
     var error = ProtobufError.at_octet(kind, -1, expected, printable(found))
     error.name_field(table.name, "", 0)
     return error^
-
-
-def printable(text: StringSpan) -> String:
-    """Copies the beginning of a peer's text for an error."""
-    comptime LEN_MAX = 64
-    var octets = text.as_bytes()
-    var copy = String()
-    for octet in octets.before(min(len(octets), LEN_MAX)):
-        if octet >= 32 and octet < 127:
-            copy += chr(Int(octet))
-        else:
-            copy += "?"
-    return copy^
