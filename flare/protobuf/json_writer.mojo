@@ -3,7 +3,6 @@
 # SAFETY: places are as in flare/protobuf/message.mojo; nothing is written to
 # those of messages here.
 
-from flare.bytes.ascii import printable
 from flare.bytes.base64 import base64_encode
 from flare.bytes.checked import *
 from flare.json.writer import JsonWriter
@@ -31,6 +30,7 @@ from flare.protobuf.message import (
     Place,
     VisitEntry,
     place_of,
+    refused,
     single,
     table_of,
     within,
@@ -98,7 +98,11 @@ struct _JsonMessageWriter(Movable):
         """Writes a message in the form of its type."""
         if self.depth_left == 0:
             raise refused(
-                ProtobufErrorKind.TOO_DEEP, table, "no deeper messages than 100"
+                ProtobufErrorKind.TOO_DEEP,
+                -1,
+                table,
+                -1,
+                "no deeper messages than 100",
             )
         self.depth_left -= 1
         if table.json == JsonForm.OBJECT:
@@ -282,11 +286,15 @@ struct _JsonMessageWriter(Movable):
                 )
                 if not isfinite(place.unsafe_bitcast[Float64]()[]):
                     raise refused(
-                        ProtobufErrorKind.NOT_IN_JSON, table, "a finite number"
+                        ProtobufErrorKind.NOT_IN_JSON,
+                        -1,
+                        table,
+                        -1,
+                        "a finite number",
                     )
             self.value(index, message, table)
             return
-        raise refused(ProtobufErrorKind.NOT_IN_JSON, table, "a value")
+        raise refused(ProtobufErrorKind.NOT_IN_JSON, -1, table, -1, "a value")
 
     def any(mut self, message: Place, table: MessageTable) raises ProtobufError:
         """Writes a `google.protobuf.Any`."""
@@ -304,7 +312,9 @@ struct _JsonMessageWriter(Movable):
         if not found:
             raise refused(
                 ProtobufErrorKind.UNKNOWN_TYPE,
+                -1,
                 table,
+                -1,
                 "a type of the registry",
                 url,
             )
@@ -408,7 +418,9 @@ def _well_known_text(
             if not path:
                 raise refused(
                     ProtobufErrorKind.NOT_IN_JSON,
+                    -1,
                     table,
+                    -1,
                     "a path of small letters, with one after each line",
                     paths.unsafe_at(at),
                 )
@@ -431,7 +443,9 @@ def _well_known_text(
         ):
             raise refused(
                 ProtobufErrorKind.NOT_IN_JSON,
+                -1,
                 table,
+                -1,
                 "a time from the year 1 to 9999, and nanos below a second",
             )
         return timestamp_text(parts)
@@ -445,20 +459,9 @@ def _well_known_text(
     ):
         raise refused(
             ProtobufErrorKind.NOT_IN_JSON,
+            -1,
             table,
+            -1,
             "at most 315576000000 s, and nanos of the same sign below a second",
         )
     return duration_text(parts)
-
-
-@no_inline
-def refused(
-    kind: ProtobufErrorKind,
-    table: MessageTable,
-    expected: StaticString,
-    found: StringSpan = "",
-) -> ProtobufError:
-    """Makes the error of a message that has no form in JSON."""
-    var error = ProtobufError.at_octet(kind, -1, expected, printable(found))
-    error.name_field(table.name, "", 0)
-    return error^

@@ -11,9 +11,10 @@ within, it reaches by the functions of a `Link`.
 # one type, in `table_of` and by the functions of a `Link`; so a field is read as
 # the type that `field_form` has seen there.
 
+from flare.bytes.ascii import printable
 from flare.bytes.checked import *
 from flare.protobuf.boxed import Boxed
-from flare.protobuf.error import ProtobufError
+from flare.protobuf.error import ProtobufError, ProtobufErrorKind
 from flare.protobuf.kind import FieldKind, Keeping, Form, row_form
 from flare.sys.random import KeyedHasher
 from std.builtin.globals import global_constant
@@ -283,6 +284,33 @@ struct MessageTable(ImplicitlyCopyable, Movable):
             if row.json == name or row.name == name:
                 return index
         return -1
+
+
+@no_inline
+def refused(
+    kind: ProtobufErrorKind,
+    offset: Int,
+    table: MessageTable,
+    index: Int,
+    expected: StaticString,
+    found: StringSpan = "",
+) -> ProtobufError:
+    """Makes the error of a field of a message, or with the index -1 of the message
+    itself; what was found is cut and escaped here."""
+    var error = ProtobufError.at_octet(kind, offset, expected, printable(found))
+    name_field(error, table, index)
+    return error^
+
+
+@no_inline
+def name_field(mut error: ProtobufError, table: MessageTable, index: Int):
+    """Says which field an error means, or with the index -1 which message; what
+    was said first stays."""
+    if index < 0:
+        error.name_field(table.name, "", 0)
+    else:
+        ref row = table.fields.unsafe_at(index).row
+        error.name_field(table.name, row.name, row.number)
 
 
 def table_of[M: Message]() -> MessageTable:

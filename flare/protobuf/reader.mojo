@@ -23,7 +23,9 @@ from flare.protobuf.message import (
     MessageTable,
     Place,
     VisitEntry,
+    name_field,
     place_of,
+    refused,
     single,
     table_of,
     within,
@@ -178,12 +180,13 @@ def _check_entry(context: Place, key: Place, value: Place) raises ProtobufError:
 @no_inline
 def missing(table: MessageTable, index: Int) -> ProtobufError:
     """Makes the error of a required field without a value."""
-    var error = ProtobufError.at_octet(
-        ProtobufErrorKind.REQUIRED, -1, "a value, since the field is required"
+    return refused(
+        ProtobufErrorKind.REQUIRED,
+        -1,
+        table,
+        index,
+        "a value, since the field is required",
     )
-    ref row = table.fields.unsafe_at(index).row
-    error.name_field(table.name, row.name, row.number)
-    return error^
 
 
 def has_value(
@@ -700,11 +703,7 @@ def _named(
 ) -> ProtobufError:
     """Says in which field an error is."""
     var named = error.copy()
-    if index >= 0:
-        ref row = table.fields.unsafe_at(index).row
-        named.name_field(table.name, row.name, row.number)
-    else:
-        named.name_field(table.name, "", 0)
+    name_field(named, table, index)
     return named^
 
 

@@ -21,6 +21,7 @@ from flare.protobuf.message import (
     Place,
     VisitEntry,
     place_of,
+    refused,
     single,
     table_of,
     within,
@@ -118,8 +119,12 @@ def write_message(
     mut out: Buffer, message: Place, table: MessageTable, writing: Writing
 ) raises ProtobufError:
     if writing.depth_left == 0:
-        raise _refused(
-            ProtobufErrorKind.TOO_DEEP, table, -1, "no deeper messages than 100"
+        raise refused(
+            ProtobufErrorKind.TOO_DEEP,
+            -1,
+            table,
+            -1,
+            "no deeper messages than 100",
         )
     for index in range(len(table.fields)):
         ref field = table.fields.unsafe_at(index)
@@ -228,8 +233,8 @@ def _put_text(
 ) raises ProtobufError:
     var octets = text.as_bytes()
     if not is_valid_utf8(octets):
-        raise _refused(
-            ProtobufErrorKind.NOT_UTF8, table, index, "a string in UTF-8"
+        raise refused(
+            ProtobufErrorKind.NOT_UTF8, -1, table, index, "a string in UTF-8"
         )
     put_varint(out, UInt64(len(octets)))
     out.append(octets)
@@ -357,8 +362,9 @@ def _end_length(
         out.unsafe_base()[unsafe_offset=start - 1] = UInt8(length)
         return
     if UInt64(length) > LENGTH_MAX:
-        raise _refused(
+        raise refused(
             ProtobufErrorKind.TOO_LONG,
+            -1,
             table,
             index,
             "a message of at most 2147483647 octets",
@@ -439,8 +445,9 @@ def _write_entry(context: Place, key: Place, value: Place) raises ProtobufError:
     ref out = map.out.unsafe_bitcast[Buffer]()[]
     ref row = map.table.fields.unsafe_at(map.index).row
     if map.writing.depth_left <= 1:
-        raise _refused(
+        raise refused(
             ProtobufErrorKind.TOO_DEEP,
+            -1,
             map.table,
             map.index,
             "no deeper messages than 100",
@@ -471,19 +478,3 @@ def _write_alone(
         out.append(Span(octets))
     else:
         _put_bits(out, kind, bits_at(single(kind).form, place))
-
-
-@no_inline
-def _refused(
-    kind: ProtobufErrorKind,
-    table: MessageTable,
-    index: Int,
-    expected: StaticString,
-) -> ProtobufError:
-    var error = ProtobufError.at_octet(kind, -1, expected)
-    if index < 0:
-        error.name_field(table.name, "", 0)
-    else:
-        ref row = table.fields.unsafe_at(index).row
-        error.name_field(table.name, row.name, row.number)
-    return error^
