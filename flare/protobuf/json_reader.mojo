@@ -136,8 +136,7 @@ struct _JsonMessageReader(Movable):
         """Reads an object with a member for each field; `has_type` if a member
         `@type` is left out of account."""
         var seen = List[Bool](length=len(table.fields), fill=False)
-        self.cursor.open(OPEN_OBJECT)
-        var more = not self.cursor.is_closed(CLOSE_OBJECT)
+        var more = self.cursor.begins(OPEN_OBJECT)
         while more:
             _ = self.cursor.peek()
             var start = self.cursor.at
@@ -207,8 +206,7 @@ struct _JsonMessageReader(Movable):
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
         """Reads an array into a list."""
-        self.cursor.open(OPEN_ARRAY)
-        var more = not self.cursor.is_closed(CLOSE_ARRAY)
+        var more = self.cursor.begins(OPEN_ARRAY)
         while more:
             if self.cursor.peek() == _NULL and not _takes_null(table, index):
                 raise _wrong(self.cursor.at, table, index, "no null in a list")
@@ -223,8 +221,7 @@ struct _JsonMessageReader(Movable):
         ref field = table.fields.unsafe_at(index)
         var link = table.link(index)
         var place = within(message, field.offset)
-        self.cursor.open(OPEN_OBJECT)
-        var more = not self.cursor.is_closed(CLOSE_OBJECT)
+        var more = self.cursor.begins(OPEN_OBJECT)
         while more:
             var before = link.count(place)
             var start = self.cursor.at
@@ -409,8 +406,7 @@ struct _JsonMessageReader(Movable):
         var url = String()
         var has_type = False
         var count = 0
-        self.cursor.open(OPEN_OBJECT)
-        var more = not self.cursor.is_closed(CLOSE_OBJECT)
+        var more = self.cursor.begins(OPEN_OBJECT)
         while more:
             count += 1
             _ = self.cursor.peek()
@@ -471,8 +467,7 @@ struct _JsonMessageReader(Movable):
     ) raises ProtobufError -> Bool:
         """Reads the member `value` beside `@type`; False if there is none."""
         var is_there = False
-        self.cursor.open(OPEN_OBJECT)
-        var more = not self.cursor.is_closed(CLOSE_OBJECT)
+        var more = self.cursor.begins(OPEN_OBJECT)
         while more:
             _ = self.cursor.peek()
             var start = self.cursor.at
