@@ -50,6 +50,17 @@ def read_unsigned(octets: Span[UInt8, _]) -> Optional[UInt64]:
     return value
 
 
+def write_digits(number: Int, count: Int, mut writer: Some[Writer]):
+    """Writes a number of 0 or more with so many digits, the first ones 0 where it
+    has fewer."""
+    var bound = 10
+    for _ in range(count - 1):
+        if number < bound:
+            writer.write("0")
+        bound *= 10
+    writer.write(number)
+
+
 def seconds_text(time_us: Int) -> String:
     """Writes microseconds as seconds, with as many digits as it takes."""
     var fraction = String(time_us % 1_000_000)

@@ -296,7 +296,7 @@ def refused(
     found: StringSpan = "",
 ) -> ProtobufError:
     """Makes the error of a field of a message, or with the index -1 of the message
-    itself; what was found is cut and escaped here."""
+    itself; of what was found it has what is `printable`."""
     var error = ProtobufError.at_octet(kind, offset, expected, printable(found))
     name_field(error, table, index)
     return error^
