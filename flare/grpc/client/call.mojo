@@ -246,7 +246,10 @@ struct ChannelCall(Movable):
 
     def _send(mut self, octets: Span[UInt8, _]) -> Bool:
         """Sends what is written, and its end if it has one."""
-        self._keep(octets)
+        # For another attempt; before anything was written in any case, since an
+        # address may not be reached.
+        if self._kept and not self.response.is_committed:
+            self._kept.held().append(octets)
         if not self._request:
             # It sends what is kept.
             return self._begin()
@@ -257,13 +260,6 @@ struct ChannelCall(Movable):
         except error:
             return self._recover(error)
         return self._is_going_on()
-
-    def _keep(mut self, octets: Span[UInt8, _]):
-        """Keeps what is sent for another attempt: before anything was written in
-        any case, since an address may not be reached."""
-        if not self._kept or self.response.is_committed:
-            return
-        self._kept.held().append(octets)
 
     def _note_written(mut self):
         """Drops what no other attempt needs any more."""
@@ -305,10 +301,9 @@ struct ChannelCall(Movable):
         if not self._kind.takes_stream():
             self._request.value().send()
             return True
-        var wants_more: Bool
         if len(_octets_of(self._kept)) == 0 and not self._has_finished:
             return True
-        wants_more = self._request.value().write(
+        var wants_more = self._request.value().write(
             _octets_of(self._kept), ends=self._has_finished
         )
         if wants_more:
@@ -403,12 +398,11 @@ struct ChannelCall(Movable):
                 )
         return ClientRequest("POST", url^, _body(self._plain_message()))
 
-    def _plain_message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+    def _plain_message(
+        ref self,
+    ) -> Span[UInt8, ImmOrigin(origin_of(self._kept))]:
         """Lends the one message without its prefix."""
-        # SAFETY: the buffer is this call's own, which is the origin.
-        var kept = rebind[Span[UInt8, ImmOrigin(origin_of(self))]](
-            _octets_of(self._kept)
-        )
+        var kept = _octets_of(self._kept)
         # None was sent if the call was read at once.
         return kept.after(min(PREFIX_LEN, len(kept)))
 

@@ -291,13 +291,10 @@ struct CallResponse(Movable):
         var fields = read_trailers(self._reader.message())
         self._said = self._take_trailers(fields)
 
-    def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+    def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self._reader))]:
         """Lends the message that `next` has found, decompressed; good until
         this changes."""
-        # SAFETY: the reader is this response's own, which is the origin.
-        return rebind[Span[UInt8, ImmOrigin(origin_of(self))]](
-            self._reader.message()
-        )
+        return self._reader.message()
 
     def take_end(mut self, trailers: HeaderMap):
         """Takes the end of the response, after all messages that have come,
