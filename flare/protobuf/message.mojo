@@ -12,6 +12,7 @@ within, it reaches by the functions of a `Link`.
 # the type that `field_form` has seen there.
 
 from flare.bytes.ascii import printable
+from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
 from flare.protobuf.boxed import Boxed
 from flare.protobuf.error import ProtobufError, ProtobufErrorKind
@@ -321,12 +322,7 @@ def table_of[M: Message]() -> MessageTable:
     # SAFETY: constants of the program outlive all.
     return MessageTable(
         M.NAME,
-        Span[Field, ImmUntrackedOrigin](
-            unsafe_ptr=fields.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmUntrackedOrigin](),
-            length=M.FIELD_COUNT,
-        ),
+        unsafe_lend[ImmUntrackedOrigin](fields.unsafe_ptr(), M.FIELD_COUNT),
         M.JSON,
         HAS_REQUIRED,
         _link_of[M],
@@ -565,12 +561,7 @@ def names_of[E: Enumeration]() -> EnumTable:
     ref rows = global_constant[ROWS]()
     return EnumTable(
         E.NAME,
-        Span[EnumRow, ImmUntrackedOrigin](
-            unsafe_ptr=rows.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmUntrackedOrigin](),
-            length=E.VALUE_COUNT,
-        ),
+        unsafe_lend[ImmUntrackedOrigin](rows.unsafe_ptr(), E.VALUE_COUNT),
     )
 
 
