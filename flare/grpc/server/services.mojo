@@ -795,19 +795,15 @@ def _set(mut response: Response, name: StaticString, value: StringSpan):
 
 @no_inline
 def _no_method(protocol: CallProtocol, has_service: Bool) -> Response:
-    var status = _unknown(has_service)
+    var status = GrpcStatus(
+        GrpcCode.UNIMPLEMENTED,
+        "the service has no such method" if has_service else (
+            "there is no such service here"
+        ),
+    )
     if protocol.is_connect():
         return refused_by_server(protocol, status, 404)
     return status_alone(protocol, status, Metadata(), Metadata())
-
-
-@no_inline
-def _unknown(has_service: Bool) -> GrpcStatus:
-    if has_service:
-        return GrpcStatus(
-            GrpcCode.UNIMPLEMENTED, "the service has no such method"
-        )
-    return GrpcStatus(GrpcCode.UNIMPLEMENTED, "there is no such service here")
 
 
 @always_inline
