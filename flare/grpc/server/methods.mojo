@@ -65,30 +65,29 @@ Parameters:
 """
 
 
-def call_function[
+struct NoService(Defaultable, Movable):
+    """Stands in place of a service where a method is a function."""
+
+    pass
+
+
+@always_inline
+def without_service[
     Request: Message,
     Reply: Message,
     //,
     function: UnaryFunction[Request, Reply],
 ](
-    service: Erased,
-    octets: Span[UInt8, ImmUntrackedOrigin],
-    mut call: GrpcCall,
-) raises GrpcStatus:
-    # SAFETY: the octets are lent for this call; a function has no service.
-    var request = Request()
-    swap_octets(request, call._room)
-    read_request(request, octets, call)
-    var reply = function(request, call)
-    swap_octets(request, call._room)
-    write_reply(call, reply)
+    service: NoService, request: Request, mut call: GrpcCall
+) raises GrpcStatus -> Reply:
+    return function(request, call)
 
 
-def begin_function[
+@always_inline
+def stream_without_service[
     S: GrpcStream, //, function: StreamFunction[S]
-](service: Erased, mut call: GrpcCall) raises GrpcStatus -> AnyStream:
-    # SAFETY: a function has no service, and none is read.
-    return AnyStream(function(call))
+](service: NoService, mut call: GrpcCall) raises GrpcStatus -> S:
+    return function(call)
 
 
 def call_method[
@@ -102,7 +101,7 @@ def call_method[
     octets: Span[UInt8, ImmUntrackedOrigin],
     mut call: GrpcCall,
 ) raises GrpcStatus:
-    # SAFETY: `MethodTable.add_service` made the pointer from such a service, and
+    # SAFETY: `MethodTable.keep` made the pointer from such a service, and
     # keeps it.
     ref held = service.unsafe_bitcast[Service]()[]
     var request = Request()

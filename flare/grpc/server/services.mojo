@@ -41,14 +41,15 @@ from flare.grpc.server.interceptor import GrpcInterceptor, Interceptors
 from flare.grpc.server.methods import (
     Method,
     MethodTable,
+    NoService,
     StreamFunction,
     StreamMethod,
     UnaryFunction,
     UnaryMethod,
-    begin_function,
     begin_method,
-    call_function,
     call_method,
+    stream_without_service,
+    without_service,
 )
 from flare.grpc.server.open_call import (
     OpenCall,
@@ -214,17 +215,8 @@ struct GrpcServices(Handler, HoldsHandler):
         Raises:
             Error: If this is no path, or has a method.
         """
-        # SAFETY: the function has no service, and reads none.
-        self._add(
-            Method(
-                path^,
-                GrpcKind.UNARY,
-                may_block,
-                is_safe,
-                _no_service(),
-                call_function[function],
-                None,
-            )
+        self.unary_method[without_service[function]](
+            path^, ArcPointer(NoService()), may_block=may_block, is_safe=is_safe
         )
 
     def stream[
@@ -240,18 +232,9 @@ struct GrpcServices(Handler, HoldsHandler):
         Args:
             kind: Which sides are streams.
         """
-        # SAFETY: as for `unary`.
-        self._add(
-            Method(
-                path^,
-                kind,
-                False,
-                False,
-                _no_service(),
-                None,
-                begin_function[function],
-            )
-        )
+        self.stream_method[
+            stream_without_service[function], S.Request, S.Reply
+        ](kind, path^, ArcPointer(NoService()))
 
     def unary_method[
         Service: Movable & Deinitable,
@@ -738,17 +721,6 @@ def _make_threads(thread_max: Int) -> Optional[CallThreads]:
 
 def _nothing_else(req: Request) -> Response:
     return not_found(req.path)
-
-
-def _no_service() -> Pointer[NoneType, MutUntrackedOrigin]:
-    # SAFETY: never read: a function has no service.
-    comptime NOWHERE = StaticString(" ")
-    return (
-        NOWHERE.unsafe_ptr()
-        .unsafe_mut_cast[True]()
-        .unsafe_origin_cast[MutUntrackedOrigin]()
-        .unsafe_bitcast[NoneType]()
-    )
 
 
 @no_inline
