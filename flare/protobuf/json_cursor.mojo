@@ -40,14 +40,14 @@ struct JsonCursor(Movable):
     ) raises ProtobufError:
         """Takes a copy of a text. Raises if it is too long or not UTF-8."""
         if len(text) > limits.length_max:
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.TOO_LONG,
                 limits.length_max,
                 "no more octets than ProtobufLimits.length_max",
                 String(len(text)),
             )
         if not is_valid_utf8(text):
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.NOT_UTF8, 0, "a text in UTF-8"
             )
         self._text = Buffer(len(text))
@@ -87,7 +87,7 @@ struct JsonCursor(Movable):
                 raise self.unexpected("an object")
             raise self.unexpected("an array")
         if self.depth_left == 0:
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.TOO_DEEP,
                 self.at,
                 "no deeper values than ProtobufLimits.depth_max",

@@ -298,7 +298,7 @@ def refused(
 ) -> ProtobufError:
     """Makes the error of a field of a message, or with the index -1 of the message
     itself; of what was found it has what is `printable`."""
-    var error = ProtobufError.at_octet(kind, offset, expected, printable(found))
+    var error = ProtobufError(kind, offset, expected, printable(found))
     name_field(error, table, index)
     return error^
 

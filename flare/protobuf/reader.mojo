@@ -113,7 +113,7 @@ def merge_into(
 ) raises ProtobufError:
     """Reads a message into one whose type is known by its table alone."""
     if len(octets) > limits.length_max:
-        raise ProtobufError.at_octet(
+        raise ProtobufError(
             ProtobufErrorKind.TOO_LONG,
             limits.length_max,
             "no more octets than ProtobufLimits.length_max",
@@ -394,7 +394,7 @@ struct _Reader(Movable):
         var length = self._length()
         var octets = self._span(self._at, self._at + length)
         if not is_valid_utf8(octets):
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.NOT_UTF8, self._at, "a string in UTF-8"
             )
         self._at += length
@@ -525,14 +525,14 @@ struct _Reader(Movable):
         var start = self._at
         var tag = self._varint()
         if self._at - start > TAG_OCTETS_MAX or tag > 0xFFFFFFFF:
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.VARINT,
                 start,
                 "a tag of at most 32 bits in at most 5 octets",
                 String(self._at - start, " octets"),
             )
         if tag >> 3 == 0:
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.FIELD_NUMBER,
                 start,
                 "a field number from 1 to 536870911",
@@ -562,7 +562,7 @@ struct _Reader(Movable):
                 return value
         if count < VARINT_OCTETS_MAX:
             raise self._truncated("the rest of a varint")
-        raise ProtobufError.at_octet(
+        raise ProtobufError(
             ProtobufErrorKind.VARINT,
             self._at,
             "a varint of at most 10 octets",
@@ -581,7 +581,7 @@ struct _Reader(Movable):
     @no_inline
     def _bad_length(mut self, start: Int, length: UInt64) -> ProtobufError:
         if length > LENGTH_MAX:
-            return ProtobufError.at_octet(
+            return ProtobufError(
                 ProtobufErrorKind.TOO_LONG,
                 start,
                 "a length of at most 2147483647",
@@ -596,7 +596,7 @@ struct _Reader(Movable):
 
     @no_inline
     def _truncated(self, expected: StaticString) -> ProtobufError:
-        return ProtobufError.at_octet(
+        return ProtobufError(
             ProtobufErrorKind.TRUNCATED,
             self._end,
             expected,
@@ -605,7 +605,7 @@ struct _Reader(Movable):
 
     @no_inline
     def _too_deep(self) -> ProtobufError:
-        return ProtobufError.at_octet(
+        return ProtobufError(
             ProtobufErrorKind.TOO_DEEP,
             self._at,
             "no deeper messages than ProtobufLimits.depth_max",
@@ -637,7 +637,7 @@ struct _Reader(Movable):
                     len(groups) == 0
                     or groups.at(len(groups) - 1) != current >> 3
                 ):
-                    raise ProtobufError.at_octet(
+                    raise ProtobufError(
                         ProtobufErrorKind.GROUP,
                         self._at,
                         "no end of a group that was not begun",
@@ -645,7 +645,7 @@ struct _Reader(Movable):
                     )
                 _ = groups.pop()
             else:
-                raise ProtobufError.at_octet(
+                raise ProtobufError(
                     ProtobufErrorKind.WIRE_TYPE,
                     self._at,
                     "a wire type from 0 to 5",
@@ -654,7 +654,7 @@ struct _Reader(Movable):
             if len(groups) == 0:
                 return
             if self._at >= self._end:
-                raise ProtobufError.at_octet(
+                raise ProtobufError(
                     ProtobufErrorKind.GROUP,
                     self._at,
                     "the end of a group",
