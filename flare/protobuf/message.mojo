@@ -597,9 +597,9 @@ __extension Optional(Kept):
         comptime if conforms_to(Self.T, Message):
             link.table = table_of[Self.T]
             link.hold = _hold_optional[Self.T]
-            link.count = _count_optional[Self.T]
+            link.count = _count_held[Optional[Self.T]]
             link.item = _item_optional[Self.T]
-            link.clear = _clear_optional[Self.T]
+            link.clear = _clear_held[Optional[Self.T]]
         elif conforms_to(Self.T, Enumeration):
             link.names = names_of[Self.T]
         return link
@@ -612,16 +612,8 @@ def _hold_optional[M: Message](place: Place) -> Place:
     return place_of(field.unsafe_value())
 
 
-def _count_optional[M: Message](place: Place) -> Int:
-    return 1 if place.unsafe_bitcast[Optional[M]]()[] else 0
-
-
 def _item_optional[M: Message](place: Place, index: Int) -> Place:
     return place_of(place.unsafe_bitcast[Optional[M]]()[].unsafe_value())
-
-
-def _clear_optional[M: Message](place: Place):
-    place.unsafe_bitcast[Optional[M]]()[] = None
 
 
 __extension Boxed(Kept):
@@ -639,9 +631,9 @@ __extension Boxed(Kept):
         comptime if conforms_to(Self.T, Message):
             link.table = table_of[Self.T]
             link.hold = _hold_boxed[Self.T]
-            link.count = _count_boxed[Self.T]
+            link.count = _count_held[Boxed[Self.T]]
             link.item = _item_boxed[Self.T]
-            link.clear = _clear_boxed[Self.T]
+            link.clear = _clear_held[Boxed[Self.T]]
         return link
 
 
@@ -652,16 +644,16 @@ def _hold_boxed[M: Message](place: Place) -> Place:
     return place_of(field.value())
 
 
-def _count_boxed[M: Message](place: Place) -> Int:
-    return 1 if place.unsafe_bitcast[Boxed[M]]()[] else 0
+def _count_held[H: Boolable & Movable & Deinitable](place: Place) -> Int:
+    return 1 if place.unsafe_bitcast[H]()[] else 0
 
 
 def _item_boxed[M: Message](place: Place, index: Int) -> Place:
     return place_of(place.unsafe_bitcast[Boxed[M]]()[].value())
 
 
-def _clear_boxed[M: Message](place: Place):
-    place.unsafe_bitcast[Boxed[M]]()[] = Boxed[M]()
+def _clear_held[H: Defaultable & Movable & Deinitable](place: Place):
+    place.unsafe_bitcast[H]()[] = H()
 
 
 __extension List(Kept):
