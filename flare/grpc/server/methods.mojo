@@ -3,7 +3,7 @@
 from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.compare import same_short
-from flare.bytes.erased import Erased, drop_counted, erase_counted
+from flare.bytes.erased import Erased, ErasedBox
 from flare.bytes.scan import load64
 from flare.bytes.text import Text
 from flare.grpc.core.method_path import is_method_path, name_offset
@@ -152,25 +152,12 @@ struct Method(Copyable, Movable):
         return self.stream.held()(self.service, call)
 
 
-struct _Service(Movable):
-
-    # SAFETY: owned; `drop` was made for its type.
-    var counted: Erased
-    var drop: def(Erased) thin -> None
-
-    def __init__[S: Movable & Deinitable](out self, service: ArcPointer[S]):
-        self.counted = erase_counted(service.copy())
-        self.drop = drop_counted[S]
-
-    def __deinit__(deinit self):
-        self.drop(self.counted)
-
-
 struct MethodTable(Defaultable, Movable, Sized):
     """Methods in the order of their paths, and places by what `_hash` gives."""
 
     var _methods: List[Method]
-    var _services: List[_Service]
+    # Counted pointers.
+    var _services: List[ErasedBox]
     # One and more of an index each, 0 for none: at least twice as many places as
     # methods, a power of two. A path stands at its hash or after it.
     var _places: List[Int]
@@ -182,7 +169,7 @@ struct MethodTable(Defaultable, Movable, Sized):
         S: Movable & Deinitable
     ](mut self, service: ArcPointer[S]) -> Erased:
         """Keeps a service for its methods; gives its address."""
-        self._services.append(_Service(service))
+        self._services.append(ErasedBox(service.copy()))
         # SAFETY: the counted pointer that is kept owns the service.
         return (
             Pointer(to=service[])
