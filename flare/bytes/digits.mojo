@@ -1,7 +1,5 @@
 """Whole numbers in decimal digits, without a sign."""
 
-from flare.bytes.checked import *
-
 
 @always_inline
 def read_digits(octets: Span[UInt8, _], digits_max: Int) -> Int:

@@ -1,6 +1,5 @@
 """When a call that failed begins anew: A6 of gRPC."""
 
-from flare.bytes.checked import *
 from flare.grpc.client.call_response import NEVER_AGAIN, NO_PUSHBACK
 from flare.grpc.core.status import GrpcCode
 from flare.sys.errno import OsError

@@ -1,7 +1,5 @@
 """What services say of themselves, for whoever answers reflection."""
 
-from flare.bytes.checked import *
-
 
 struct Described(Defaultable, Movable):
     """Names of services, and the `.proto` files that describe them; nothing is

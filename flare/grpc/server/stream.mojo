@@ -2,7 +2,6 @@
 never wait."""
 
 from flare.bytes.buffer import unsafe_lend
-from flare.bytes.checked import *
 from flare.bytes.erased import Erased, ErasedBox
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
