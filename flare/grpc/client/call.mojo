@@ -203,11 +203,9 @@ struct ChannelCall(Movable):
         if self.response.status:
             return False
         if self._has_finished:
-            self.fail(
-                GrpcStatus(
-                    GrpcCode.INTERNAL,
-                    "a message was sent behind the end of what is sent",
-                )
+            self._fail(
+                GrpcCode.INTERNAL,
+                "a message was sent behind the end of what is sent",
             )
             return False
         var out = Buffer(0)
@@ -234,11 +232,9 @@ struct ChannelCall(Movable):
         if self._has_finished or self.response.status:
             return
         if not self._kind.takes_stream():
-            self.fail(
-                GrpcStatus(
-                    GrpcCode.INTERNAL,
-                    "nothing was sent on a call that has one message",
-                )
+            self._fail(
+                GrpcCode.INTERNAL,
+                "nothing was sent on a call that has one message",
             )
             return
         self._has_finished = True
@@ -313,14 +309,12 @@ struct ChannelCall(Movable):
     def _start(mut self) -> Bool:
         """Makes the request of an attempt; False if the call is over."""
         if self._is_cancelled():
-            self.fail(GrpcStatus(GrpcCode.CANCELLED, "the call was cancelled"))
+            self._fail(GrpcCode.CANCELLED, "the call was cancelled")
             return False
         if self._is_late():
-            self.fail(
-                GrpcStatus(
-                    GrpcCode.DEADLINE_EXCEEDED,
-                    "the time of the call is over before it was sent",
-                )
+            self._fail(
+                GrpcCode.DEADLINE_EXCEEDED,
+                "the time of the call is over before it was sent",
             )
             return False
         try:
@@ -613,9 +607,7 @@ struct ChannelCall(Movable):
 
     def cancel(mut self):
         """Ends the call with CANCELLED, if it has not ended."""
-        self.fail(
-            GrpcStatus(GrpcCode.CANCELLED, "the caller has cancelled the call")
-        )
+        self._fail(GrpcCode.CANCELLED, "the caller has cancelled the call")
 
     def fail(mut self, var status: GrpcStatus):
         """Ends the call, if it has not ended, and tells the server to.
@@ -625,6 +617,9 @@ struct ChannelCall(Movable):
         """
         self.response.fail(status^)
         self._drop_request()
+
+    def _fail(mut self, code: GrpcCode, message: StaticString):
+        self.fail(GrpcStatus(code, String(message)))
 
     def _advance(mut self):
         """Waits for the next of what the server says."""
@@ -647,11 +642,9 @@ struct ChannelCall(Movable):
         self._core[].note_reached(self._address)
         ref request = self._request.value()
         if request.version.major < 2 and self._protocol.has_trailers():
-            self.fail(
-                GrpcStatus(
-                    GrpcCode.UNAVAILABLE,
-                    "the server does not speak HTTP/2, which gRPC needs",
-                )
+            self._fail(
+                GrpcCode.UNAVAILABLE,
+                "the server does not speak HTTP/2, which gRPC needs",
             )
             return
         self.response.take_head(request.status.code, request.headers)
