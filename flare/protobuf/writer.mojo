@@ -300,48 +300,33 @@ def _write_list(
             put_varint(out, UInt64(len(pieces.unsafe_at(at))))
             out.append(Span(pieces.unsafe_at(at)))
     elif field.form == Form.WORD:
-        ref words = place.unsafe_bitcast[List[UInt32]]()[]
-        if len(words) > 0:
-            var start = _begin_numbers(out, field)
-            for at in range(len(words)):
-                _put_element(out, field, UInt64(words.unsafe_at(at)))
-            _end_numbers(out, table, index, start)
+        _write_numbers[DType.uint32](out, place, table, index)
     elif field.form == Form.LONG:
-        ref longs = place.unsafe_bitcast[List[UInt64]]()[]
-        if len(longs) > 0:
-            var start = _begin_numbers(out, field)
-            for at in range(len(longs)):
-                _put_element(out, field, longs.unsafe_at(at))
-            _end_numbers(out, table, index, start)
+        _write_numbers[DType.uint64](out, place, table, index)
     else:
-        ref flags = place.unsafe_bitcast[List[Bool]]()[]
-        if len(flags) > 0:
-            var start = _begin_numbers(out, field)
-            for at in range(len(flags)):
-                _put_element(out, field, UInt64(flags.unsafe_at(at)))
-            _end_numbers(out, table, index, start)
+        _write_numbers[DType.bool](out, place, table, index)
 
 
 @always_inline
-def _begin_numbers(mut out: Buffer, field: Field) -> Int:
-    if field.row.is_expanded:
-        return 0
-    _put_tag(out, field)
-    return _begin_length(out)
-
-
-@always_inline
-def _put_element(mut out: Buffer, field: Field, bits: UInt64):
-    if field.row.is_expanded:
-        _put_tag(out, field)
-    _put_bits(out, field.row.kind, bits)
-
-
-@always_inline
-def _end_numbers(
-    mut out: Buffer, table: MessageTable, index: Int, start: Int
+def _write_numbers[
+    T: DType
+](
+    mut out: Buffer, place: Place, table: MessageTable, index: Int
 ) raises ProtobufError:
-    if not table.fields.unsafe_at(index).row.is_expanded:
+    """Writes numbers side by side, or one by one where the row says so."""
+    ref field = table.fields.unsafe_at(index)
+    ref numbers = place.unsafe_bitcast[List[Scalar[T]]]()[]
+    if len(numbers) == 0:
+        return
+    var start = 0
+    if not field.row.is_expanded:
+        _put_tag(out, field)
+        start = _begin_length(out)
+    for at in range(len(numbers)):
+        if field.row.is_expanded:
+            _put_tag(out, field)
+        _put_bits(out, field.row.kind, UInt64(numbers.unsafe_at(at)))
+    if not field.row.is_expanded:
         _end_length(out, start, table, index)
 
 
