@@ -223,6 +223,17 @@ def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
         writer.write_string(" bytes)")
 
 
+def printable(text: StringSpan) -> String:
+    """Copies the beginning of what a peer has sent, for an error: 64 octets at
+    most, with `?` for those that are not visible."""
+    comptime LEN_MAX = 64
+    var octets = text.as_bytes()
+    var copy = List[UInt8]()
+    for octet in octets.before(min(len(octets), LEN_MAX)):
+        copy.append(octet if octet >= 32 and octet < 127 else UInt8(63))
+    return text_of(copy)
+
+
 def write_visible(octets: Span[UInt8, _], mut writer: Some[Writer]):
     """Writes octets so that they stay within one line.
 

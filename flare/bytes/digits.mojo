@@ -1,7 +1,5 @@
 """Whole numbers in decimal digits, without a sign."""
 
-from flare.bytes.checked import *
-
 
 @always_inline
 def read_digits(octets: Span[UInt8, _], digits_max: Int) -> Int:
@@ -48,6 +46,17 @@ def read_unsigned(octets: Span[UInt8, _]) -> Optional[UInt64]:
             return None
         value = value * 10 + UInt64(digit)
     return value
+
+
+def write_digits(number: Int, count: Int, mut writer: Some[Writer]):
+    """Writes a number of 0 or more with so many digits, the first ones 0 where it
+    has fewer."""
+    var bound = 10
+    for _ in range(count - 1):
+        if number < bound:
+            writer.write("0")
+        bound *= 10
+    writer.write(number)
 
 
 def seconds_text(time_us: Int) -> String:

@@ -25,6 +25,7 @@ from flare.protobuf.known import (
     UInt32Value,
     UInt64Value,
     Value,
+    Wrapper,
 )
 from flare.protobuf.json_reader import decode_json
 from flare.protobuf.json_settings import ProtobufJson, TypeRegistry

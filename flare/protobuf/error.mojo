@@ -57,12 +57,13 @@ struct ProtobufError(Copyable, Movable, Writable):
     var found: String
     """What there is instead, escaped; empty if that says no more."""
 
+    @no_inline
     def __init__(
         out self,
         kind: ProtobufErrorKind,
         offset: Int,
-        var expected: String,
-        var found: String,
+        expected: StaticString,
+        var found: String = "",
     ):
         """Makes an error whose field is not known yet.
 
@@ -74,29 +75,12 @@ struct ProtobufError(Copyable, Movable, Writable):
         self.offset = offset
         self.field = ""
         self.number = 0
-        self.expected = expected^
+        self.expected = String(expected)
         self.found = found^
 
     @no_inline
     def __deinit__(deinit self):
         return
-
-    @staticmethod
-    @no_inline
-    def at_octet(
-        kind: ProtobufErrorKind,
-        offset: Int,
-        expected: StaticString,
-        var found: String = "",
-    ) -> Self:
-        """Gives an error about octets, whose field is not known yet.
-
-        Args:
-            kind: What went wrong.
-            offset: The place, counted from the start of the whole message.
-            expected: What would have been right.
-        """
-        return Self(kind, offset, String(expected), found^)
 
     @implicit
     @no_inline

@@ -40,14 +40,14 @@ struct JsonCursor(Movable):
     ) raises ProtobufError:
         """Takes a copy of a text. Raises if it is too long or not UTF-8."""
         if len(text) > limits.length_max:
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.TOO_LONG,
                 limits.length_max,
                 "no more octets than ProtobufLimits.length_max",
                 String(len(text)),
             )
         if not is_valid_utf8(text):
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.NOT_UTF8, 0, "a text in UTF-8"
             )
         self._text = Buffer(len(text))
@@ -79,22 +79,25 @@ struct JsonCursor(Movable):
         if self.at != len(self._text):
             raise self.unexpected("the end of the text")
 
-    def open(mut self, opener: UInt8) raises ProtobufError:
-        """Reads the beginning of an array or an object."""
+    def begins(mut self, opener: UInt8) raises ProtobufError -> Bool:
+        """Reads the beginning of an array or an object; tells whether it has
+        anything in it, which is there to be read then."""
         if self.peek() != opener:
             if opener == OPEN_OBJECT:
                 raise self.unexpected("an object")
             raise self.unexpected("an array")
         if self.depth_left == 0:
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.TOO_DEEP,
                 self.at,
                 "no deeper values than ProtobufLimits.depth_max",
             )
         self.depth_left -= 1
         self.at += 1
+        # In ASCII, each bracket ends two places behind the one that begins.
+        return not self._is_closed(opener + 2)
 
-    def is_closed(mut self, closer: UInt8) -> Bool:
+    def _is_closed(mut self, closer: UInt8) -> Bool:
         """Reads the end of an array or object that may have nothing in it."""
         if self.peek() != closer:
             return False
@@ -107,7 +110,7 @@ struct JsonCursor(Movable):
         if self.peek() == 44:
             self.at += 1
             return True
-        if not self.is_closed(closer):
+        if not self._is_closed(closer):
             raise self.unexpected("',' or the end of what is open")
         return False
 
@@ -221,14 +224,12 @@ struct JsonCursor(Movable):
         elif octet == 0x74 or octet == 0x66:
             _ = self.bool()
         elif octet == OPEN_ARRAY:
-            self.open(OPEN_ARRAY)
-            var more = not self.is_closed(CLOSE_ARRAY)
+            var more = self.begins(OPEN_ARRAY)
             while more:
                 self.skip()
                 more = self.goes_on(CLOSE_ARRAY)
         elif octet == OPEN_OBJECT:
-            self.open(OPEN_OBJECT)
-            var more = not self.is_closed(CLOSE_OBJECT)
+            var more = self.begins(OPEN_OBJECT)
             while more:
                 _ = self.name()
                 self.skip()

@@ -27,7 +27,6 @@ from flare.protobuf.json_text import (
     scan_text,
     snake_path,
 )
-from flare.protobuf.json_writer import printable
 from flare.protobuf.kind import FieldKind, Form, Keeping
 from flare.protobuf.message import (
     Field,
@@ -38,6 +37,7 @@ from flare.protobuf.message import (
     MessageTable,
     Place,
     place_of,
+    refused,
     single,
     table_of,
     within,
@@ -136,8 +136,7 @@ struct _JsonMessageReader(Movable):
         """Reads an object with a member for each field; `has_type` if a member
         `@type` is left out of account."""
         var seen = List[Bool](length=len(table.fields), fill=False)
-        self.cursor.open(OPEN_OBJECT)
-        var more = not self.cursor.is_closed(CLOSE_OBJECT)
+        var more = self.cursor.begins(OPEN_OBJECT)
         while more:
             _ = self.cursor.peek()
             var start = self.cursor.at
@@ -146,7 +145,7 @@ struct _JsonMessageReader(Movable):
             if index < 0:
                 if not (has_type and name == "@type"):
                     if not self.settings.ignores_unknown:
-                        raise self.refused(
+                        raise refused(
                             ProtobufErrorKind.JSON_NAME,
                             start,
                             table,
@@ -170,7 +169,7 @@ struct _JsonMessageReader(Movable):
     ) raises ProtobufError:
         ref field = table.fields.unsafe_at(index)
         if seen.at(index):
-            raise self.refused(
+            raise refused(
                 ProtobufErrorKind.JSON_NAME,
                 start,
                 table,
@@ -187,7 +186,7 @@ struct _JsonMessageReader(Movable):
                 ref other = table.fields.unsafe_at(at)
                 if at != index and other.row.oneof == field.row.oneof:
                     if seen.at(at) and has_value(other, message, table, at):
-                        raise self.refused(
+                        raise refused(
                             ProtobufErrorKind.JSON_NAME,
                             start,
                             table,
@@ -207,13 +206,10 @@ struct _JsonMessageReader(Movable):
         mut self, index: Int, message: Place, table: MessageTable
     ) raises ProtobufError:
         """Reads an array into a list."""
-        self.cursor.open(OPEN_ARRAY)
-        var more = not self.cursor.is_closed(CLOSE_ARRAY)
+        var more = self.cursor.begins(OPEN_ARRAY)
         while more:
             if self.cursor.peek() == _NULL and not _takes_null(table, index):
-                raise self.wrong(
-                    self.cursor.at, table, index, "no null in a list"
-                )
+                raise _wrong(self.cursor.at, table, index, "no null in a list")
             _ = self.value(index, message, table)
             more = self.cursor.goes_on(CLOSE_ARRAY)
 
@@ -225,15 +221,14 @@ struct _JsonMessageReader(Movable):
         ref field = table.fields.unsafe_at(index)
         var link = table.link(index)
         var place = within(message, field.offset)
-        self.cursor.open(OPEN_OBJECT)
-        var more = not self.cursor.is_closed(CLOSE_OBJECT)
+        var more = self.cursor.begins(OPEN_OBJECT)
         while more:
             var before = link.count(place)
             var start = self.cursor.at
             var entry = _JsonEntry(place_of(self), table, index, True)
             entry.fill(link, place, self.fill)
             if entry.is_kept and link.count(place) == before:
-                raise self.refused(
+                raise refused(
                     ProtobufErrorKind.JSON_NAME,
                     start,
                     table,
@@ -265,18 +260,18 @@ struct _JsonMessageReader(Movable):
         var start = self.cursor.at
         if kind == FieldKind.STRING:
             if octet != QUOTE:
-                raise self.wrong(start, table, index, "a string")
+                raise _wrong(start, table, index, "a string")
             store_text(field, message, self.cursor.string())
         elif kind == FieldKind.BYTES:
             if octet != QUOTE:
-                raise self.wrong(start, table, index, "octets in base64")
+                raise _wrong(start, table, index, "octets in base64")
             var octets = _base64(self.cursor.string())
             if not octets:
-                raise self.wrong(start, table, index, "octets in base64")
+                raise _wrong(start, table, index, "octets in base64")
             store_octets(field, message, octets.take())
         elif kind == FieldKind.BOOL:
             if octet != 0x74 and octet != 0x66:
-                raise self.wrong(start, table, index, "true or false")
+                raise _wrong(start, table, index, "true or false")
             store_bits(field, message, UInt64(self.cursor.bool()))
         elif kind == FieldKind.ENUM:
             return self._enumeration(field, message, index, table)
@@ -286,7 +281,7 @@ struct _JsonMessageReader(Movable):
             var text = self._number_text(table, index, "an integer")
             var bits = integer_bits(kind, text)
             if not bits:
-                raise self.wrong(
+                raise _wrong(
                     start,
                     table,
                     index,
@@ -305,7 +300,7 @@ struct _JsonMessageReader(Movable):
         if octet == QUOTE:
             return self.cursor.string()
         if octet != 0x2D and octet - 48 > 9:
-            raise self.wrong(start, table, index, expected)
+            raise _wrong(start, table, index, expected)
         _ = self.cursor.number()
         return self.cursor.text_from(start)
 
@@ -326,7 +321,7 @@ struct _JsonMessageReader(Movable):
         else:
             var scan = scan_text(text)
             if not scan or scan.value().is_out_of_range:
-                raise self.wrong(
+                raise _wrong(
                     start, table, index, "a number that the type can hold", text
                 )
             if scan.value().kind == JsonKind.INT:
@@ -336,7 +331,7 @@ struct _JsonMessageReader(Movable):
             else:
                 number = bitcast[DType.float64](scan.value().bits)
             if kind == FieldKind.FLOAT and isinf(Float32(number)):
-                raise self.wrong(
+                raise _wrong(
                     start, table, index, "a number that the type can hold", text
                 )
         if kind == FieldKind.FLOAT:
@@ -366,7 +361,7 @@ struct _JsonMessageReader(Movable):
                     return True
             if self.settings.ignores_unknown:
                 return False
-            raise self.refused(
+            raise refused(
                 ProtobufErrorKind.JSON_VALUE,
                 start,
                 table,
@@ -377,7 +372,7 @@ struct _JsonMessageReader(Movable):
         var text = self._number_text(table, index, "a name or a number")
         var bits = integer_bits(FieldKind.INT32, text)
         if not bits:
-            raise self.wrong(
+            raise _wrong(
                 start, table, index, "a number of the enumeration", text
             )
         store_bits(field, message, bits.value())
@@ -411,8 +406,7 @@ struct _JsonMessageReader(Movable):
         var url = String()
         var has_type = False
         var count = 0
-        self.cursor.open(OPEN_OBJECT)
-        var more = not self.cursor.is_closed(CLOSE_OBJECT)
+        var more = self.cursor.begins(OPEN_OBJECT)
         while more:
             count += 1
             _ = self.cursor.peek()
@@ -423,7 +417,7 @@ struct _JsonMessageReader(Movable):
                 has_type = True
                 url = self.cursor.string()
             else:
-                raise self.refused(
+                raise refused(
                     ProtobufErrorKind.JSON_NAME,
                     place,
                     table,
@@ -436,7 +430,7 @@ struct _JsonMessageReader(Movable):
             return
         var found = self.settings.types.find(url)
         if not found:
-            raise self.refused(
+            raise refused(
                 ProtobufErrorKind.UNKNOWN_TYPE,
                 start,
                 table,
@@ -452,7 +446,7 @@ struct _JsonMessageReader(Movable):
             if inner.json == JsonForm.OBJECT and inner.name != _EMPTY:
                 self.object(held, inner, True)
             elif not self._held_value(held, inner) and inner.name != _EMPTY:
-                raise self.refused(
+                raise refused(
                     ProtobufErrorKind.JSON_NAME,
                     start,
                     inner,
@@ -473,8 +467,7 @@ struct _JsonMessageReader(Movable):
     ) raises ProtobufError -> Bool:
         """Reads the member `value` beside `@type`; False if there is none."""
         var is_there = False
-        self.cursor.open(OPEN_OBJECT)
-        var more = not self.cursor.is_closed(CLOSE_OBJECT)
+        var more = self.cursor.begins(OPEN_OBJECT)
         while more:
             _ = self.cursor.peek()
             var start = self.cursor.at
@@ -485,7 +478,7 @@ struct _JsonMessageReader(Movable):
             elif name == "@type" or self.settings.ignores_unknown:
                 self.cursor.skip()
             else:
-                raise self.refused(
+                raise refused(
                     ProtobufErrorKind.JSON_NAME,
                     start,
                     inner,
@@ -501,7 +494,7 @@ struct _JsonMessageReader(Movable):
     ) raises ProtobufError:
         """Reads a time, a span of time, or names of fields."""
         if self.cursor.peek() != QUOTE:
-            raise self.wrong(self.cursor.at, table, _NO_FIELD, "a string")
+            raise _wrong(self.cursor.at, table, _NO_FIELD, "a string")
         var start = self.cursor.at
         var text = self.cursor.string()
         if table.json == JsonForm.FIELD_MASK:
@@ -510,7 +503,7 @@ struct _JsonMessageReader(Movable):
             for part in text.split(","):
                 var path = snake_path(part)
                 if not path:
-                    raise self.refused(
+                    raise refused(
                         ProtobufErrorKind.JSON_VALUE,
                         start,
                         table,
@@ -526,7 +519,7 @@ struct _JsonMessageReader(Movable):
         else:
             parts = parse_duration(text)
         if not parts:
-            raise self.refused(
+            raise refused(
                 ProtobufErrorKind.JSON_VALUE,
                 start,
                 table,
@@ -564,7 +557,7 @@ struct _JsonMessageReader(Movable):
         else:
             var bits = integer_bits(field.row.key, name)
             if not bits or field.row.key == FieldKind.BOOL:
-                raise self.refused(
+                raise refused(
                     ProtobufErrorKind.JSON_VALUE,
                     start,
                     entry.table,
@@ -576,7 +569,7 @@ struct _JsonMessageReader(Movable):
         if self.cursor.peek() == _NULL and not _takes_null(
             entry.table, entry.index
         ):
-            raise self.wrong(
+            raise _wrong(
                 self.cursor.at, entry.table, entry.index, "no null in a map"
             )
         if field.form == Form.MESSAGE:
@@ -587,45 +580,19 @@ struct _JsonMessageReader(Movable):
             )
         return entry.is_kept
 
-    @no_inline
-    def wrong(
-        self,
-        start: Int,
-        table: MessageTable,
-        index: Int,
-        expected: StaticString,
-        found: StringSpan = "",
-    ) -> ProtobufError:
-        """Makes the error of a value that does not fit."""
-        return self.refused(
-            ProtobufErrorKind.JSON_VALUE,
-            start,
-            table,
-            index,
-            expected,
-            found,
-        )
 
-    @no_inline
-    def refused(
-        self,
-        kind: ProtobufErrorKind,
-        start: Int,
-        table: MessageTable,
-        index: Int,
-        expected: StaticString,
-        found: StringSpan,
-    ) -> ProtobufError:
-        """Makes an error; the index is that of the field, -1 for none."""
-        var error = ProtobufError.at_octet(
-            kind, start, expected, printable(found)
-        )
-        if index < 0:
-            error.name_field(table.name, "", 0)
-        else:
-            ref row = table.fields.unsafe_at(index).row
-            error.name_field(table.name, row.name, row.number)
-        return error^
+@no_inline
+def _wrong(
+    start: Int,
+    table: MessageTable,
+    index: Int,
+    expected: StaticString,
+    found: StringSpan = "",
+) -> ProtobufError:
+    """Makes the error of a value that does not fit."""
+    return refused(
+        ProtobufErrorKind.JSON_VALUE, start, table, index, expected, found
+    )
 
 
 @fieldwise_init

@@ -2,6 +2,13 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.civil_date import (
+    CivilDate,
+    civil_date,
+    day_number,
+    write_second,
+)
+from flare.bytes.digits import read_digits, write_digits
 from flare.json.error import JsonKind
 from flare.json.parser import NumberScan, scan_number
 from std.memory import bitcast
@@ -102,15 +109,7 @@ def scan_text(text: StringSpan) -> Optional[NumberScan]:
 
 def _digits(text: Span[UInt8, _], start: Int, count: Int) -> Int:
     """Reads so many digits; -1 if there are not."""
-    if start + count > len(text):
-        return -1
-    var value = 0
-    for index in range(start, start + count):
-        var digit = Int(text.at(index)) - 48
-        if digit < 0 or digit > 9:
-            return -1
-        value = value * 10 + digit
-    return value
+    return read_digits(text.between(start, start + count), count)
 
 
 def _fraction(text: Span[UInt8, _], start: Int) -> Parts:
@@ -168,9 +167,10 @@ def parse_timestamp(text: StringSpan) -> Optional[Parts]:
         return None
     if octets.at(13) != 58 or octets.at(16) != 58:
         return None
-    if year < 1 or month < 1 or month > 12 or day < 1:
-        return None
-    if day > _month_len(year, month) or hour < 0 or hour > 23:
+    var date = CivilDate(year, month, day)
+    var days = day_number(date)
+    # What the calendar does not have reads back as another day.
+    if year < 1 or civil_date(days) != date or hour < 0 or hour > 23:
         return None
     if minute < 0 or minute > 59 or second < 0 or second > 59:
         return None
@@ -181,11 +181,7 @@ def parse_timestamp(text: StringSpan) -> Optional[Parts]:
     if not zone:
         return None
     var seconds = (
-        _day_number(year, month, day) * _DAY
-        + hour * 3600
-        + minute * 60
-        + second
-        - zone.value()
+        days * _DAY + hour * 3600 + minute * 60 + second - zone.value()
     )
     if seconds < SECONDS_MIN or seconds > SECONDS_MAX:
         return None
@@ -209,58 +205,10 @@ def _zone(text: Span[UInt8, _], start: Int) -> Optional[Int]:
     return None
 
 
-def _month_len(year: Int, month: Int) -> Int:
-    if month == 2:
-        var leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-        return 29 if leap else 28
-    return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
-
-
-def _day_number(year: Int, month: Int, day: Int) -> Int:
-    """Counts days since 1970-01-01, in years that begin with March."""
-    var y = year - Int(month <= 2)
-    var era = y // 400
-    var of_era = y - era * 400
-    var of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return (
-        era * 146097
-        + of_era * 365
-        + of_era // 4
-        - of_era // 100
-        + of_year
-        - 719468
-    )
-
-
 def timestamp_text(parts: Parts) -> String:
     """Writes a time of RFC 3339; the seconds are within the bounds."""
-    var days = parts.seconds // _DAY
-    var rest = parts.seconds - days * _DAY
-    var shifted = days + 719468
-    var era = shifted // 146097
-    var of_era = shifted - era * 146097
-    var year_of_era = (
-        of_era - of_era // 1460 + of_era // 36524 - of_era // 146096
-    ) // 365
-    var of_year = of_era - (
-        365 * year_of_era + year_of_era // 4 - year_of_era // 100
-    )
-    var from_march = (5 * of_year + 2) // 153
-    var day = of_year - (153 * from_march + 2) // 5 + 1
-    var month = from_march + (3 if from_march < 10 else -9)
-    var year = year_of_era + era * 400 + Int(month <= 2)
     var text = String()
-    _pad(text, year, 4)
-    text += "-"
-    _pad(text, month, 2)
-    text += "-"
-    _pad(text, day, 2)
-    text += "T"
-    _pad(text, rest // 3600, 2)
-    text += ":"
-    _pad(text, rest // 60 % 60, 2)
-    text += ":"
-    _pad(text, rest % 60, 2)
+    write_second(parts.seconds, text)
     _put_fraction(text, parts.nanos)
     text += "Z"
     return text^
@@ -277,24 +225,17 @@ def duration_text(parts: Parts) -> String:
     return text^
 
 
-def _pad(mut text: String, number: Int, width: Int):
-    var digits = String(number)
-    for _ in range(width - digits.byte_length()):
-        text += "0"
-    text += digits
-
-
 def _put_fraction(mut text: String, nanos: Int):
     """Writes nothing, or a point with 3, 6 or 9 digits."""
     if nanos == 0:
         return
     text += "."
     if nanos % 1_000_000 == 0:
-        _pad(text, nanos // 1_000_000, 3)
+        write_digits(nanos // 1_000_000, 3, text)
     elif nanos % 1_000 == 0:
-        _pad(text, nanos // 1_000, 6)
+        write_digits(nanos // 1_000, 6, text)
     else:
-        _pad(text, nanos, 9)
+        write_digits(nanos, 9, text)
 
 
 def camel_path(path: StringSpan) -> Optional[String]:

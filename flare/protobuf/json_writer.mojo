@@ -30,6 +30,7 @@ from flare.protobuf.message import (
     Place,
     VisitEntry,
     place_of,
+    refused,
     single,
     table_of,
     within,
@@ -97,7 +98,11 @@ struct _JsonMessageWriter(Movable):
         """Writes a message in the form of its type."""
         if self.depth_left == 0:
             raise refused(
-                ProtobufErrorKind.TOO_DEEP, table, "no deeper messages than 100"
+                ProtobufErrorKind.TOO_DEEP,
+                -1,
+                table,
+                -1,
+                "no deeper messages than 100",
             )
         self.depth_left -= 1
         if table.json == JsonForm.OBJECT:
@@ -281,11 +286,15 @@ struct _JsonMessageWriter(Movable):
                 )
                 if not isfinite(place.unsafe_bitcast[Float64]()[]):
                     raise refused(
-                        ProtobufErrorKind.NOT_IN_JSON, table, "a finite number"
+                        ProtobufErrorKind.NOT_IN_JSON,
+                        -1,
+                        table,
+                        -1,
+                        "a finite number",
                     )
             self.value(index, message, table)
             return
-        raise refused(ProtobufErrorKind.NOT_IN_JSON, table, "a value")
+        raise refused(ProtobufErrorKind.NOT_IN_JSON, -1, table, -1, "a value")
 
     def any(mut self, message: Place, table: MessageTable) raises ProtobufError:
         """Writes a `google.protobuf.Any`."""
@@ -303,7 +312,9 @@ struct _JsonMessageWriter(Movable):
         if not found:
             raise refused(
                 ProtobufErrorKind.UNKNOWN_TYPE,
+                -1,
                 table,
+                -1,
                 "a type of the registry",
                 url,
             )
@@ -407,7 +418,9 @@ def _well_known_text(
             if not path:
                 raise refused(
                     ProtobufErrorKind.NOT_IN_JSON,
+                    -1,
                     table,
+                    -1,
                     "a path of small letters, with one after each line",
                     paths.unsafe_at(at),
                 )
@@ -430,7 +443,9 @@ def _well_known_text(
         ):
             raise refused(
                 ProtobufErrorKind.NOT_IN_JSON,
+                -1,
                 table,
+                -1,
                 "a time from the year 1 to 9999, and nanos below a second",
             )
         return timestamp_text(parts)
@@ -444,33 +459,9 @@ def _well_known_text(
     ):
         raise refused(
             ProtobufErrorKind.NOT_IN_JSON,
+            -1,
             table,
+            -1,
             "at most 315576000000 s, and nanos of the same sign below a second",
         )
     return duration_text(parts)
-
-
-@no_inline
-def refused(
-    kind: ProtobufErrorKind,
-    table: MessageTable,
-    expected: StaticString,
-    found: StringSpan = "",
-) -> ProtobufError:
-    """Makes the error of a message that has no form in JSON."""
-    var error = ProtobufError.at_octet(kind, -1, expected, printable(found))
-    error.name_field(table.name, "", 0)
-    return error^
-
-
-def printable(text: StringSpan) -> String:
-    """Copies the beginning of a peer's text for an error."""
-    comptime LEN_MAX = 64
-    var octets = text.as_bytes()
-    var copy = String()
-    for octet in octets.before(min(len(octets), LEN_MAX)):
-        if octet >= 32 and octet < 127:
-            copy += chr(Int(octet))
-        else:
-            copy += "?"
-    return copy^

@@ -132,15 +132,7 @@ struct FieldMask(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(paths=List[String]())
-
-    def __init__(
-        out self,
-        *,
-        var paths: List[String] = {},
-    ):
+    def __init__(out self, *, var paths: List[String]):
         """Makes one."""
         self.paths = paths^
         self.unknown_fields = {}
@@ -165,15 +157,7 @@ struct Struct(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(fields=ProtobufMap[String, Value]())
-
-    def __init__(
-        out self,
-        *,
-        var fields: ProtobufMap[String, Value] = {},
-    ):
+    def __init__(out self, *, var fields: ProtobufMap[String, Value]):
         """Makes one."""
         self.fields = fields^
         self.unknown_fields = {}
@@ -272,15 +256,7 @@ struct ListValue(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(values=List[Value]())
-
-    def __init__(
-        out self,
-        *,
-        var values: List[Value] = {},
-    ):
+    def __init__(out self, *, var values: List[Value]):
         """Makes one."""
         self.values = values^
         self.unknown_fields = {}
@@ -347,298 +323,80 @@ struct Timestamp(Message):
         self.unknown_fields = {}
 
 
-struct DoubleValue(Message):
-    """A `double` that may be absent; `null` in JSON if it is."""
+struct Wrapper[
+    T: Copyable & Defaultable & Deinitable,
+    kind: FieldKind,
+    full_name: StaticString,
+](Message):
+    """A value that may be absent; `null` in JSON if it is.
 
-    comptime NAME = "google.protobuf.DoubleValue"
+    Parameters:
+        T: The type of the value.
+        kind: The same on the wire.
+        full_name: That of the message.
+    """
+
+    comptime NAME = Self.full_name
     """The full name."""
     comptime FIELD_COUNT = 1
     """How many there are."""
     comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
-        FieldRow(1, FieldKind.DOUBLE, "value"),
+        FieldRow(1, Self.kind, "value"),
     ]
     """One row for each."""
     comptime JSON = JsonForm.WRAPPER
     """The form in JSON."""
 
-    var value: Float64
+    var value: Self.T
     """What may be absent."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
-
-    def __init__(
-        out self,
-        *,
-        value: Float64 = 0,
-    ):
-        """Makes one."""
-        self.value = value
-        self.unknown_fields = {}
-
-
-struct FloatValue(Message):
-    """A `float` that may be absent; `null` in JSON if it is."""
-
-    comptime NAME = "google.protobuf.FloatValue"
-    """The full name."""
-    comptime FIELD_COUNT = 1
-    """How many there are."""
-    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
-        FieldRow(1, FieldKind.FLOAT, "value"),
-    ]
-    """One row for each."""
-    comptime JSON = JsonForm.WRAPPER
-    """The form in JSON."""
-
-    var value: Float32
-    """What may be absent."""
-    var unknown_fields: List[UInt8]
-    """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
-
-    def __init__(
-        out self,
-        *,
-        value: Float32 = 0,
-    ):
-        """Makes one."""
-        self.value = value
-        self.unknown_fields = {}
-
-
-struct Int64Value(Message):
-    """A `int64` that may be absent; `null` in JSON if it is."""
-
-    comptime NAME = "google.protobuf.Int64Value"
-    """The full name."""
-    comptime FIELD_COUNT = 1
-    """How many there are."""
-    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
-        FieldRow(1, FieldKind.INT64, "value"),
-    ]
-    """One row for each."""
-    comptime JSON = JsonForm.WRAPPER
-    """The form in JSON."""
-
-    var value: Int64
-    """What may be absent."""
-    var unknown_fields: List[UInt8]
-    """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
-
-    def __init__(
-        out self,
-        *,
-        value: Int64 = 0,
-    ):
-        """Makes one."""
-        self.value = value
-        self.unknown_fields = {}
-
-
-struct UInt64Value(Message):
-    """A `uint64` that may be absent; `null` in JSON if it is."""
-
-    comptime NAME = "google.protobuf.UInt64Value"
-    """The full name."""
-    comptime FIELD_COUNT = 1
-    """How many there are."""
-    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
-        FieldRow(1, FieldKind.UINT64, "value"),
-    ]
-    """One row for each."""
-    comptime JSON = JsonForm.WRAPPER
-    """The form in JSON."""
-
-    var value: UInt64
-    """What may be absent."""
-    var unknown_fields: List[UInt8]
-    """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
-
-    def __init__(
-        out self,
-        *,
-        value: UInt64 = 0,
-    ):
-        """Makes one."""
-        self.value = value
-        self.unknown_fields = {}
-
-
-struct Int32Value(Message):
-    """A `int32` that may be absent; `null` in JSON if it is."""
-
-    comptime NAME = "google.protobuf.Int32Value"
-    """The full name."""
-    comptime FIELD_COUNT = 1
-    """How many there are."""
-    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
-        FieldRow(1, FieldKind.INT32, "value"),
-    ]
-    """One row for each."""
-    comptime JSON = JsonForm.WRAPPER
-    """The form in JSON."""
-
-    var value: Int32
-    """What may be absent."""
-    var unknown_fields: List[UInt8]
-    """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
-
-    def __init__(
-        out self,
-        *,
-        value: Int32 = 0,
-    ):
-        """Makes one."""
-        self.value = value
-        self.unknown_fields = {}
-
-
-struct UInt32Value(Message):
-    """A `uint32` that may be absent; `null` in JSON if it is."""
-
-    comptime NAME = "google.protobuf.UInt32Value"
-    """The full name."""
-    comptime FIELD_COUNT = 1
-    """How many there are."""
-    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
-        FieldRow(1, FieldKind.UINT32, "value"),
-    ]
-    """One row for each."""
-    comptime JSON = JsonForm.WRAPPER
-    """The form in JSON."""
-
-    var value: UInt32
-    """What may be absent."""
-    var unknown_fields: List[UInt8]
-    """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
-
-    def __init__(
-        out self,
-        *,
-        value: UInt32 = 0,
-    ):
-        """Makes one."""
-        self.value = value
-        self.unknown_fields = {}
-
-
-struct BoolValue(Message):
-    """A `bool` that may be absent; `null` in JSON if it is."""
-
-    comptime NAME = "google.protobuf.BoolValue"
-    """The full name."""
-    comptime FIELD_COUNT = 1
-    """How many there are."""
-    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
-        FieldRow(1, FieldKind.BOOL, "value"),
-    ]
-    """One row for each."""
-    comptime JSON = JsonForm.WRAPPER
-    """The form in JSON."""
-
-    var value: Bool
-    """What may be absent."""
-    var unknown_fields: List[UInt8]
-    """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=False)
-
-    def __init__(
-        out self,
-        *,
-        value: Bool = False,
-    ):
-        """Makes one."""
-        self.value = value
-        self.unknown_fields = {}
-
-
-struct StringValue(Message):
-    """A `string` that may be absent; `null` in JSON if it is."""
-
-    comptime NAME = "google.protobuf.StringValue"
-    """The full name."""
-    comptime FIELD_COUNT = 1
-    """How many there are."""
-    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
-        FieldRow(1, FieldKind.STRING, "value"),
-    ]
-    """One row for each."""
-    comptime JSON = JsonForm.WRAPPER
-    """The form in JSON."""
-
-    var value: String
-    """What may be absent."""
-    var unknown_fields: List[UInt8]
-    """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value="")
-
-    def __init__(
-        out self,
-        *,
-        var value: String = "",
-    ):
+    def __init__(out self, *, var value: Self.T):
         """Makes one."""
         self.value = value^
         self.unknown_fields = {}
 
 
-struct BytesValue(Message):
-    """A `bytes` that may be absent; `null` in JSON if it is."""
+comptime DoubleValue = Wrapper[
+    Float64, FieldKind.DOUBLE, "google.protobuf.DoubleValue"
+]
+"""A `double` that may be absent."""
 
-    comptime NAME = "google.protobuf.BytesValue"
-    """The full name."""
-    comptime FIELD_COUNT = 1
-    """How many there are."""
-    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
-        FieldRow(1, FieldKind.BYTES, "value"),
-    ]
-    """One row for each."""
-    comptime JSON = JsonForm.WRAPPER
-    """The form in JSON."""
+comptime FloatValue = Wrapper[
+    Float32, FieldKind.FLOAT, "google.protobuf.FloatValue"
+]
+"""A `float` that may be absent."""
 
-    var value: List[UInt8]
-    """What may be absent."""
-    var unknown_fields: List[UInt8]
-    """Fields that are not known, as they were read."""
+comptime Int64Value = Wrapper[
+    Int64, FieldKind.INT64, "google.protobuf.Int64Value"
+]
+"""An `int64` that may be absent."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=List[UInt8]())
+comptime UInt64Value = Wrapper[
+    UInt64, FieldKind.UINT64, "google.protobuf.UInt64Value"
+]
+"""A `uint64` that may be absent."""
 
-    def __init__(
-        out self,
-        *,
-        var value: List[UInt8] = {},
-    ):
-        """Makes one."""
-        self.value = value^
-        self.unknown_fields = {}
+comptime Int32Value = Wrapper[
+    Int32, FieldKind.INT32, "google.protobuf.Int32Value"
+]
+"""An `int32` that may be absent."""
+
+comptime UInt32Value = Wrapper[
+    UInt32, FieldKind.UINT32, "google.protobuf.UInt32Value"
+]
+"""A `uint32` that may be absent."""
+
+comptime BoolValue = Wrapper[Bool, FieldKind.BOOL, "google.protobuf.BoolValue"]
+"""A `bool` that may be absent."""
+
+comptime StringValue = Wrapper[
+    String, FieldKind.STRING, "google.protobuf.StringValue"
+]
+"""A `string` that may be absent."""
+
+comptime BytesValue = Wrapper[
+    List[UInt8], FieldKind.BYTES, "google.protobuf.BytesValue"
+]
+"""A `bytes` that may be absent."""

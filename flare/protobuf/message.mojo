@@ -11,9 +11,11 @@ within, it reaches by the functions of a `Link`.
 # one type, in `table_of` and by the functions of a `Link`; so a field is read as
 # the type that `field_form` has seen there.
 
+from flare.bytes.ascii import printable
+from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
 from flare.protobuf.boxed import Boxed
-from flare.protobuf.error import ProtobufError
+from flare.protobuf.error import ProtobufError, ProtobufErrorKind
 from flare.protobuf.kind import FieldKind, Keeping, Form, row_form
 from flare.sys.random import KeyedHasher
 from std.builtin.globals import global_constant
@@ -285,6 +287,33 @@ struct MessageTable(ImplicitlyCopyable, Movable):
         return -1
 
 
+@no_inline
+def refused(
+    kind: ProtobufErrorKind,
+    offset: Int,
+    table: MessageTable,
+    index: Int,
+    expected: StaticString,
+    found: StringSpan = "",
+) -> ProtobufError:
+    """Makes the error of a field of a message, or with the index -1 of the message
+    itself; of what was found it has what is `printable`."""
+    var error = ProtobufError(kind, offset, expected, printable(found))
+    name_field(error, table, index)
+    return error^
+
+
+@no_inline
+def name_field(mut error: ProtobufError, table: MessageTable, index: Int):
+    """Says which field an error means, or with the index -1 which message; what
+    was said first stays."""
+    if index < 0:
+        error.name_field(table.name, "", 0)
+    else:
+        ref row = table.fields.unsafe_at(index).row
+        error.name_field(table.name, row.name, row.number)
+
+
 def table_of[M: Message]() -> MessageTable:
     """Makes the table of a type; the fields are constants of the program."""
     comptime FIELDS = _fields_of[M]()
@@ -293,12 +322,7 @@ def table_of[M: Message]() -> MessageTable:
     # SAFETY: constants of the program outlive all.
     return MessageTable(
         M.NAME,
-        Span[Field, ImmUntrackedOrigin](
-            unsafe_ptr=fields.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmUntrackedOrigin](),
-            length=M.FIELD_COUNT,
-        ),
+        unsafe_lend[ImmUntrackedOrigin](fields.unsafe_ptr(), M.FIELD_COUNT),
         M.JSON,
         HAS_REQUIRED,
         _link_of[M],
@@ -537,12 +561,7 @@ def names_of[E: Enumeration]() -> EnumTable:
     ref rows = global_constant[ROWS]()
     return EnumTable(
         E.NAME,
-        Span[EnumRow, ImmUntrackedOrigin](
-            unsafe_ptr=rows.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmUntrackedOrigin](),
-            length=E.VALUE_COUNT,
-        ),
+        unsafe_lend[ImmUntrackedOrigin](rows.unsafe_ptr(), E.VALUE_COUNT),
     )
 
 
@@ -578,9 +597,9 @@ __extension Optional(Kept):
         comptime if conforms_to(Self.T, Message):
             link.table = table_of[Self.T]
             link.hold = _hold_optional[Self.T]
-            link.count = _count_optional[Self.T]
+            link.count = _count_held[Optional[Self.T]]
             link.item = _item_optional[Self.T]
-            link.clear = _clear_optional[Self.T]
+            link.clear = _clear_held[Optional[Self.T]]
         elif conforms_to(Self.T, Enumeration):
             link.names = names_of[Self.T]
         return link
@@ -593,16 +612,8 @@ def _hold_optional[M: Message](place: Place) -> Place:
     return place_of(field.unsafe_value())
 
 
-def _count_optional[M: Message](place: Place) -> Int:
-    return 1 if place.unsafe_bitcast[Optional[M]]()[] else 0
-
-
 def _item_optional[M: Message](place: Place, index: Int) -> Place:
     return place_of(place.unsafe_bitcast[Optional[M]]()[].unsafe_value())
-
-
-def _clear_optional[M: Message](place: Place):
-    place.unsafe_bitcast[Optional[M]]()[] = None
 
 
 __extension Boxed(Kept):
@@ -620,9 +631,9 @@ __extension Boxed(Kept):
         comptime if conforms_to(Self.T, Message):
             link.table = table_of[Self.T]
             link.hold = _hold_boxed[Self.T]
-            link.count = _count_boxed[Self.T]
+            link.count = _count_held[Boxed[Self.T]]
             link.item = _item_boxed[Self.T]
-            link.clear = _clear_boxed[Self.T]
+            link.clear = _clear_held[Boxed[Self.T]]
         return link
 
 
@@ -633,16 +644,16 @@ def _hold_boxed[M: Message](place: Place) -> Place:
     return place_of(field.value())
 
 
-def _count_boxed[M: Message](place: Place) -> Int:
-    return 1 if place.unsafe_bitcast[Boxed[M]]()[] else 0
+def _count_held[H: Boolable & Movable & Deinitable](place: Place) -> Int:
+    return 1 if place.unsafe_bitcast[H]()[] else 0
 
 
 def _item_boxed[M: Message](place: Place, index: Int) -> Place:
     return place_of(place.unsafe_bitcast[Boxed[M]]()[].value())
 
 
-def _clear_boxed[M: Message](place: Place):
-    place.unsafe_bitcast[Boxed[M]]()[] = Boxed[M]()
+def _clear_held[H: Defaultable & Movable & Deinitable](place: Place):
+    place.unsafe_bitcast[H]()[] = H()
 
 
 __extension List(Kept):

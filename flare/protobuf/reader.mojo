@@ -23,7 +23,9 @@ from flare.protobuf.message import (
     MessageTable,
     Place,
     VisitEntry,
+    name_field,
     place_of,
+    refused,
     single,
     table_of,
     within,
@@ -111,7 +113,7 @@ def merge_into(
 ) raises ProtobufError:
     """Reads a message into one whose type is known by its table alone."""
     if len(octets) > limits.length_max:
-        raise ProtobufError.at_octet(
+        raise ProtobufError(
             ProtobufErrorKind.TOO_LONG,
             limits.length_max,
             "no more octets than ProtobufLimits.length_max",
@@ -178,12 +180,13 @@ def _check_entry(context: Place, key: Place, value: Place) raises ProtobufError:
 @no_inline
 def missing(table: MessageTable, index: Int) -> ProtobufError:
     """Makes the error of a required field without a value."""
-    var error = ProtobufError.at_octet(
-        ProtobufErrorKind.REQUIRED, -1, "a value, since the field is required"
+    return refused(
+        ProtobufErrorKind.REQUIRED,
+        -1,
+        table,
+        index,
+        "a value, since the field is required",
     )
-    ref row = table.fields.unsafe_at(index).row
-    error.name_field(table.name, row.name, row.number)
-    return error^
 
 
 def has_value(
@@ -391,7 +394,7 @@ struct _Reader(Movable):
         var length = self._length()
         var octets = self._span(self._at, self._at + length)
         if not is_valid_utf8(octets):
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.NOT_UTF8, self._at, "a string in UTF-8"
             )
         self._at += length
@@ -522,14 +525,14 @@ struct _Reader(Movable):
         var start = self._at
         var tag = self._varint()
         if self._at - start > TAG_OCTETS_MAX or tag > 0xFFFFFFFF:
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.VARINT,
                 start,
                 "a tag of at most 32 bits in at most 5 octets",
                 String(self._at - start, " octets"),
             )
         if tag >> 3 == 0:
-            raise ProtobufError.at_octet(
+            raise ProtobufError(
                 ProtobufErrorKind.FIELD_NUMBER,
                 start,
                 "a field number from 1 to 536870911",
@@ -559,7 +562,7 @@ struct _Reader(Movable):
                 return value
         if count < VARINT_OCTETS_MAX:
             raise self._truncated("the rest of a varint")
-        raise ProtobufError.at_octet(
+        raise ProtobufError(
             ProtobufErrorKind.VARINT,
             self._at,
             "a varint of at most 10 octets",
@@ -578,7 +581,7 @@ struct _Reader(Movable):
     @no_inline
     def _bad_length(mut self, start: Int, length: UInt64) -> ProtobufError:
         if length > LENGTH_MAX:
-            return ProtobufError.at_octet(
+            return ProtobufError(
                 ProtobufErrorKind.TOO_LONG,
                 start,
                 "a length of at most 2147483647",
@@ -593,7 +596,7 @@ struct _Reader(Movable):
 
     @no_inline
     def _truncated(self, expected: StaticString) -> ProtobufError:
-        return ProtobufError.at_octet(
+        return ProtobufError(
             ProtobufErrorKind.TRUNCATED,
             self._end,
             expected,
@@ -602,7 +605,7 @@ struct _Reader(Movable):
 
     @no_inline
     def _too_deep(self) -> ProtobufError:
-        return ProtobufError.at_octet(
+        return ProtobufError(
             ProtobufErrorKind.TOO_DEEP,
             self._at,
             "no deeper messages than ProtobufLimits.depth_max",
@@ -634,7 +637,7 @@ struct _Reader(Movable):
                     len(groups) == 0
                     or groups.at(len(groups) - 1) != current >> 3
                 ):
-                    raise ProtobufError.at_octet(
+                    raise ProtobufError(
                         ProtobufErrorKind.GROUP,
                         self._at,
                         "no end of a group that was not begun",
@@ -642,7 +645,7 @@ struct _Reader(Movable):
                     )
                 _ = groups.pop()
             else:
-                raise ProtobufError.at_octet(
+                raise ProtobufError(
                     ProtobufErrorKind.WIRE_TYPE,
                     self._at,
                     "a wire type from 0 to 5",
@@ -651,7 +654,7 @@ struct _Reader(Movable):
             if len(groups) == 0:
                 return
             if self._at >= self._end:
-                raise ProtobufError.at_octet(
+                raise ProtobufError(
                     ProtobufErrorKind.GROUP,
                     self._at,
                     "the end of a group",
@@ -700,11 +703,7 @@ def _named(
 ) -> ProtobufError:
     """Says in which field an error is."""
     var named = error.copy()
-    if index >= 0:
-        ref row = table.fields.unsafe_at(index).row
-        named.name_field(table.name, row.name, row.number)
-    else:
-        named.name_field(table.name, "", 0)
+    name_field(named, table, index)
     return named^
 
 

@@ -21,6 +21,7 @@ from flare.protobuf.message import (
     Place,
     VisitEntry,
     place_of,
+    refused,
     single,
     table_of,
     within,
@@ -118,8 +119,12 @@ def write_message(
     mut out: Buffer, message: Place, table: MessageTable, writing: Writing
 ) raises ProtobufError:
     if writing.depth_left == 0:
-        raise _refused(
-            ProtobufErrorKind.TOO_DEEP, table, -1, "no deeper messages than 100"
+        raise refused(
+            ProtobufErrorKind.TOO_DEEP,
+            -1,
+            table,
+            -1,
+            "no deeper messages than 100",
         )
     for index in range(len(table.fields)):
         ref field = table.fields.unsafe_at(index)
@@ -228,8 +233,8 @@ def _put_text(
 ) raises ProtobufError:
     var octets = text.as_bytes()
     if not is_valid_utf8(octets):
-        raise _refused(
-            ProtobufErrorKind.NOT_UTF8, table, index, "a string in UTF-8"
+        raise refused(
+            ProtobufErrorKind.NOT_UTF8, -1, table, index, "a string in UTF-8"
         )
     put_varint(out, UInt64(len(octets)))
     out.append(octets)
@@ -295,48 +300,33 @@ def _write_list(
             put_varint(out, UInt64(len(pieces.unsafe_at(at))))
             out.append(Span(pieces.unsafe_at(at)))
     elif field.form == Form.WORD:
-        ref words = place.unsafe_bitcast[List[UInt32]]()[]
-        if len(words) > 0:
-            var start = _begin_numbers(out, field)
-            for at in range(len(words)):
-                _put_element(out, field, UInt64(words.unsafe_at(at)))
-            _end_numbers(out, table, index, start)
+        _write_numbers[DType.uint32](out, place, table, index)
     elif field.form == Form.LONG:
-        ref longs = place.unsafe_bitcast[List[UInt64]]()[]
-        if len(longs) > 0:
-            var start = _begin_numbers(out, field)
-            for at in range(len(longs)):
-                _put_element(out, field, longs.unsafe_at(at))
-            _end_numbers(out, table, index, start)
+        _write_numbers[DType.uint64](out, place, table, index)
     else:
-        ref flags = place.unsafe_bitcast[List[Bool]]()[]
-        if len(flags) > 0:
-            var start = _begin_numbers(out, field)
-            for at in range(len(flags)):
-                _put_element(out, field, UInt64(flags.unsafe_at(at)))
-            _end_numbers(out, table, index, start)
+        _write_numbers[DType.bool](out, place, table, index)
 
 
 @always_inline
-def _begin_numbers(mut out: Buffer, field: Field) -> Int:
-    if field.row.is_expanded:
-        return 0
-    _put_tag(out, field)
-    return _begin_length(out)
-
-
-@always_inline
-def _put_element(mut out: Buffer, field: Field, bits: UInt64):
-    if field.row.is_expanded:
-        _put_tag(out, field)
-    _put_bits(out, field.row.kind, bits)
-
-
-@always_inline
-def _end_numbers(
-    mut out: Buffer, table: MessageTable, index: Int, start: Int
+def _write_numbers[
+    T: DType
+](
+    mut out: Buffer, place: Place, table: MessageTable, index: Int
 ) raises ProtobufError:
-    if not table.fields.unsafe_at(index).row.is_expanded:
+    """Writes numbers side by side, or one by one where the row says so."""
+    ref field = table.fields.unsafe_at(index)
+    ref numbers = place.unsafe_bitcast[List[Scalar[T]]]()[]
+    if len(numbers) == 0:
+        return
+    var start = 0
+    if not field.row.is_expanded:
+        _put_tag(out, field)
+        start = _begin_length(out)
+    for at in range(len(numbers)):
+        if field.row.is_expanded:
+            _put_tag(out, field)
+        _put_bits(out, field.row.kind, UInt64(numbers.unsafe_at(at)))
+    if not field.row.is_expanded:
         _end_length(out, start, table, index)
 
 
@@ -357,8 +347,9 @@ def _end_length(
         out.unsafe_base()[unsafe_offset=start - 1] = UInt8(length)
         return
     if UInt64(length) > LENGTH_MAX:
-        raise _refused(
+        raise refused(
             ProtobufErrorKind.TOO_LONG,
+            -1,
             table,
             index,
             "a message of at most 2147483647 octets",
@@ -439,8 +430,9 @@ def _write_entry(context: Place, key: Place, value: Place) raises ProtobufError:
     ref out = map.out.unsafe_bitcast[Buffer]()[]
     ref row = map.table.fields.unsafe_at(map.index).row
     if map.writing.depth_left <= 1:
-        raise _refused(
+        raise refused(
             ProtobufErrorKind.TOO_DEEP,
+            -1,
             map.table,
             map.index,
             "no deeper messages than 100",
@@ -471,19 +463,3 @@ def _write_alone(
         out.append(Span(octets))
     else:
         _put_bits(out, kind, bits_at(single(kind).form, place))
-
-
-@no_inline
-def _refused(
-    kind: ProtobufErrorKind,
-    table: MessageTable,
-    index: Int,
-    expected: StaticString,
-) -> ProtobufError:
-    var error = ProtobufError.at_octet(kind, -1, expected)
-    if index < 0:
-        error.name_field(table.name, "", 0)
-    else:
-        ref row = table.fields.unsafe_at(index).row
-        error.name_field(table.name, row.name, row.number)
-    return error^

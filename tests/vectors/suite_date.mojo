@@ -1,6 +1,7 @@
 """Dates of cookies: HEX(date) to `ERR` or `OK YYYY-MM-DDTHH:MM:SS`."""
 
-from flare.http.message.date import civil_date, parse_cookie_date
+from flare.bytes.civil_date import civil_date
+from flare.http.message.date import parse_cookie_date
 from tests.vectors.hex_text import octets_of
 
 

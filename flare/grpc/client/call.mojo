@@ -33,7 +33,7 @@ from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.message_reader import PREFIX_LEN
 from flare.grpc.core.message_writer import append_message
 from flare.grpc.core.metadata import Metadata
-from flare.grpc.core.method_path import is_method_path
+from flare.grpc.core.method_path import is_method_path, name_offset
 from flare.grpc.core.protocol import CallProtocol, ProtocolFamily
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.http.client.message.config import TIME_MAX_MS
@@ -203,11 +203,9 @@ struct ChannelCall(Movable):
         if self.response.status:
             return False
         if self._has_finished:
-            self.fail(
-                GrpcStatus(
-                    GrpcCode.INTERNAL,
-                    "a message was sent behind the end of what is sent",
-                )
+            self._fail(
+                GrpcCode.INTERNAL,
+                "a message was sent behind the end of what is sent",
             )
             return False
         var out = Buffer(0)
@@ -234,11 +232,9 @@ struct ChannelCall(Movable):
         if self._has_finished or self.response.status:
             return
         if not self._kind.takes_stream():
-            self.fail(
-                GrpcStatus(
-                    GrpcCode.INTERNAL,
-                    "nothing was sent on a call that has one message",
-                )
+            self._fail(
+                GrpcCode.INTERNAL,
+                "nothing was sent on a call that has one message",
             )
             return
         self._has_finished = True
@@ -246,7 +242,10 @@ struct ChannelCall(Movable):
 
     def _send(mut self, octets: Span[UInt8, _]) -> Bool:
         """Sends what is written, and its end if it has one."""
-        self._keep(octets)
+        # For another attempt; before anything was written in any case, since an
+        # address may not be reached.
+        if self._kept and not self.response.is_committed:
+            self._kept.held().append(octets)
         if not self._request:
             # It sends what is kept.
             return self._begin()
@@ -257,13 +256,6 @@ struct ChannelCall(Movable):
         except error:
             return self._recover(error)
         return self._is_going_on()
-
-    def _keep(mut self, octets: Span[UInt8, _]):
-        """Keeps what is sent for another attempt: before anything was written in
-        any case, since an address may not be reached."""
-        if not self._kept or self.response.is_committed:
-            return
-        self._kept.held().append(octets)
 
     def _note_written(mut self):
         """Drops what no other attempt needs any more."""
@@ -305,10 +297,9 @@ struct ChannelCall(Movable):
         if not self._kind.takes_stream():
             self._request.value().send()
             return True
-        var wants_more: Bool
         if len(_octets_of(self._kept)) == 0 and not self._has_finished:
             return True
-        wants_more = self._request.value().write(
+        var wants_more = self._request.value().write(
             _octets_of(self._kept), ends=self._has_finished
         )
         if wants_more:
@@ -318,14 +309,12 @@ struct ChannelCall(Movable):
     def _start(mut self) -> Bool:
         """Makes the request of an attempt; False if the call is over."""
         if self._is_cancelled():
-            self.fail(GrpcStatus(GrpcCode.CANCELLED, "the call was cancelled"))
+            self._fail(GrpcCode.CANCELLED, "the call was cancelled")
             return False
         if self._is_late():
-            self.fail(
-                GrpcStatus(
-                    GrpcCode.DEADLINE_EXCEEDED,
-                    "the time of the call is over before it was sent",
-                )
+            self._fail(
+                GrpcCode.DEADLINE_EXCEEDED,
+                "the time of the call is over before it was sent",
             )
             return False
         try:
@@ -360,11 +349,8 @@ struct ChannelCall(Movable):
                 ),
             )
         var octets = self._path.as_bytes()
-        var end = len(octets)
-        while end > 0 and octets.at(end - 1) != 47:
-            end -= 1
         var service = StringSpan(
-            unsafe_from_utf8=octets.before(max(end - 1, 0))
+            unsafe_from_utf8=octets.before(max(name_offset(octets) - 1, 0))
         )
         found.append(
             credentials.value().metadata(String(address, service), self._path)
@@ -406,12 +392,11 @@ struct ChannelCall(Movable):
                 )
         return ClientRequest("POST", url^, _body(self._plain_message()))
 
-    def _plain_message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+    def _plain_message(
+        ref self,
+    ) -> Span[UInt8, ImmOrigin(origin_of(self._kept))]:
         """Lends the one message without its prefix."""
-        # SAFETY: the buffer is this call's own, which is the origin.
-        var kept = rebind[Span[UInt8, ImmOrigin(origin_of(self))]](
-            _octets_of(self._kept)
-        )
+        var kept = _octets_of(self._kept)
         # None was sent if the call was read at once.
         return kept.after(min(PREFIX_LEN, len(kept)))
 
@@ -495,21 +480,21 @@ struct ChannelCall(Movable):
         if unreached and self._finds_another():
             self._reset()
             return True
-        var choice = self._turn.plan(
+        var pause_ms = self._turn.plan(
             status.code,
             self.response.pushback_ms,
             random_word(),
             self._core[].throttle,
         )
-        if not choice.is_planned:
+        if not pause_ms:
             return False
         var left_ms = self._deadline.left_ms()
-        if left_ms >= 0 and choice.pause_ms >= left_ms:
+        if left_ms >= 0 and pause_ms.held() >= left_ms:
             return False
         if not unreached:
             self._miss_count = 0
             self._address = self._core[].address_again(self._address)
-        self._pause(choice.pause_ms)
+        self._pause(pause_ms.held())
         self._reset()
         return True
 
@@ -622,9 +607,7 @@ struct ChannelCall(Movable):
 
     def cancel(mut self):
         """Ends the call with CANCELLED, if it has not ended."""
-        self.fail(
-            GrpcStatus(GrpcCode.CANCELLED, "the caller has cancelled the call")
-        )
+        self._fail(GrpcCode.CANCELLED, "the caller has cancelled the call")
 
     def fail(mut self, var status: GrpcStatus):
         """Ends the call, if it has not ended, and tells the server to.
@@ -634,6 +617,9 @@ struct ChannelCall(Movable):
         """
         self.response.fail(status^)
         self._drop_request()
+
+    def _fail(mut self, code: GrpcCode, message: StaticString):
+        self.fail(GrpcStatus(code, String(message)))
 
     def _advance(mut self):
         """Waits for the next of what the server says."""
@@ -656,11 +642,9 @@ struct ChannelCall(Movable):
         self._core[].note_reached(self._address)
         ref request = self._request.value()
         if request.version.major < 2 and self._protocol.has_trailers():
-            self.fail(
-                GrpcStatus(
-                    GrpcCode.UNAVAILABLE,
-                    "the server does not speak HTTP/2, which gRPC needs",
-                )
+            self._fail(
+                GrpcCode.UNAVAILABLE,
+                "the server does not speak HTTP/2, which gRPC needs",
             )
             return
         self.response.take_head(request.status.code, request.headers)

@@ -47,20 +47,12 @@ def _metadata[
     return credentials.unsafe_bitcast[C]()[].metadata(service_url, path)
 
 
-struct _OwnedCredentials(Movable):
-    # SAFETY: the function was made for the type of the credentials.
-    var credentials: ErasedBox
-    var call: def(Erased, String, String) thin raises GrpcStatus -> Metadata
-
-    def __init__[C: CallCredentials](out self, var credentials: C):
-        self.credentials = ErasedBox(credentials^)
-        self.call = _metadata[C]
-
-
 struct AnyCredentials(ImplicitlyCopyable):
     """Credentials of any type; copies are the same."""
 
-    var _owned: ArcPointer[_OwnedCredentials]
+    # SAFETY: the function was made for the type of the credentials.
+    var _owned: ArcPointer[ErasedBox]
+    var _call: def(Erased, String, String) thin raises GrpcStatus -> Metadata
 
     @implicit
     def __init__[C: CallCredentials](out self, var credentials: C):
@@ -72,14 +64,14 @@ struct AnyCredentials(ImplicitlyCopyable):
         Args:
             credentials: The credentials.
         """
-        self._owned = ArcPointer(_OwnedCredentials(credentials^))
+        self._owned = ArcPointer(ErasedBox(credentials^))
+        self._call = _metadata[C]
 
     def metadata(
         self, service_url: String, path: String
     ) raises GrpcStatus -> Metadata:
         """Calls the credentials; the rest is as for `CallCredentials.metadata`."""
-        ref owned = self._owned[]
-        return owned.call(owned.credentials.at, service_url, path)
+        return self._call(self._owned[].at, service_url, path)
 
 
 struct GrpcCallOptions(Copyable, Movable):

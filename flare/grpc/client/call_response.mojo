@@ -1,7 +1,7 @@
 """What a server says on a call: metadata, messages, and how it ended."""
 
+from flare.bytes.ascii import printable
 from flare.bytes.checked import *
-from flare.bytes.copy import text_of
 from flare.bytes.digits import read_digits
 from flare.grpc.core.coding import MessageCoding, parse_coding
 from flare.grpc.core.connect import TRAILER_PREFIX, read_end, read_error
@@ -208,7 +208,7 @@ struct CallResponse(Movable):
                 GrpcCode.INTERNAL,
                 String(
                     "the server compresses its messages with '",
-                    _shown(coding.value()),
+                    printable(coding.value()),
                     "', which was not offered; identity and gzip are",
                 ),
             )
@@ -291,13 +291,10 @@ struct CallResponse(Movable):
         var fields = read_trailers(self._reader.message())
         self._said = self._take_trailers(fields)
 
-    def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+    def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self._reader))]:
         """Lends the message that `next` has found, decompressed; good until
         this changes."""
-        # SAFETY: the reader is this response's own, which is the origin.
-        return rebind[Span[UInt8, ImmOrigin(origin_of(self))]](
-            self._reader.message()
-        )
+        return self._reader.message()
 
     def take_end(mut self, trailers: HeaderMap):
         """Takes the end of the response, after all messages that have come,
@@ -448,7 +445,7 @@ def _not_answered(
     if is_answer(content_type.as_bytes(), protocol):
         return GrpcStatus(code, said^)
     said = String("HTTP status ", http_status, " with content of the type '")
-    said.write(_shown(content_type), "': ")
+    said.write(printable(content_type), "': ")
     var found = CallProtocol.of_content_type(content_type.as_bytes())
     if (
         http_status == _OK
@@ -459,14 +456,3 @@ def _not_answered(
         return GrpcStatus(GrpcCode.INTERNAL, said^)
     said.write("what answered is no ", protocol.name(), " server")
     return GrpcStatus(code, said^)
-
-
-def _shown(text: StringSpan) -> String:
-    """Shortens what a server has sent, for messages."""
-    comptime SHOWN_LEN = 64
-    var octets = text.as_bytes()
-    var shown = List[UInt8]()
-    for index in range(min(len(octets), SHOWN_LEN)):
-        var octet = octets.at(index)
-        shown.append(octet if octet >= 32 and octet < 127 else UInt8(63))
-    return text_of(shown)

@@ -1,6 +1,5 @@
 """When a call that failed begins anew: A6 of gRPC."""
 
-from flare.bytes.checked import *
 from flare.grpc.client.call_response import NEVER_AGAIN, NO_PUSHBACK
 from flare.grpc.core.status import GrpcCode
 from flare.sys.errno import OsError
@@ -79,10 +78,7 @@ struct GrpcRetryPolicy(Copyable, Movable):
         Args:
             code: How the call has failed.
         """
-        for index in range(len(self.retryable_codes)):
-            if self.retryable_codes.at(index) == code:
-                return True
-        return False
+        return code in self.retryable_codes
 
     def pause_ms(self, attempt_count: Int, random_bits: UInt64) -> Int:
         """Gives a pause, in milliseconds.
@@ -100,16 +96,6 @@ struct GrpcRetryPolicy(Copyable, Movable):
         var whole = Int(min(most, Float64(self.max_backoff_ms)))
         var part = whole // 5
         return whole - part + Int(random_bits >> 1) % (2 * part + 1)
-
-
-@fieldwise_init
-struct RetryChoice(TrivialRegisterPassable):
-    """What follows a call that has failed."""
-
-    var is_planned: Bool
-    """True for another attempt."""
-    var pause_ms: Int
-    """How long to wait before it, in milliseconds."""
 
 
 struct RetryTurn(Movable):
@@ -134,14 +120,14 @@ struct RetryTurn(Movable):
         pushback_ms: Int,
         random_bits: UInt64,
         throttle: RetryThrottle,
-    ) -> RetryChoice:
+    ) -> Optional[Int]:
         """Decides on another attempt, and counts it. The code is of the last
         one, which has failed before the call was committed; what the server has
         said is `CallResponse.pushback_ms`; random bits choose the pause. The
-        throttle is told of the failure."""
-        var none = RetryChoice(False, 0)
+        throttle is told of the failure. Gives how long to wait before it, in
+        milliseconds; nothing if there is none."""
         if not self.policy:
-            return none
+            return None
         ref policy = self.policy.value()
         var is_retryable = policy.retries(code)
         var may_retry = True
@@ -149,15 +135,15 @@ struct RetryTurn(Movable):
         if is_retryable or pushback_ms == NEVER_AGAIN:
             may_retry = throttle.note_failure()
         if not is_retryable or not may_retry or pushback_ms == NEVER_AGAIN:
-            return none
+            return None
         if self.attempt_count >= min(policy.max_attempts, ATTEMPT_COUNT_MAX):
-            return none
+            return None
         self.attempt_count += 1
         if pushback_ms != NO_PUSHBACK:
             self._own_count = 0
-            return RetryChoice(True, pushback_ms)
+            return pushback_ms
         self._own_count += 1
-        return RetryChoice(True, policy.pause_ms(self._own_count, random_bits))
+        return policy.pause_ms(self._own_count, random_bits)
 
 
 struct RetryThrottle(ImplicitlyCopyable):

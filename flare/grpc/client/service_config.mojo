@@ -4,6 +4,7 @@ from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
 from flare.grpc.client.retries import GrpcRetryPolicy
 from flare.grpc.core.message_writer import WRITTEN_LEN_MAX
+from flare.grpc.core.method_path import name_offset
 from flare.grpc.core.status import CODE_MAX, GrpcCode, GrpcStatus
 from flare.json.error import JsonKind
 from flare.json.value import JsonView, parse
@@ -104,14 +105,10 @@ struct GrpcServiceConfig(Copyable, Movable):
             path: Such as `/pkg.Service/Method`.
         """
         var octets = path.as_bytes()
-        var slash = len(octets)
-        while slash > 0 and octets.at(slash - 1) != 47:
-            slash -= 1
+        var service = octets.before(name_offset(octets))
         var found = self._find(path)
         if found < 0:
-            found = self._find(
-                StringSpan(unsafe_from_utf8=octets.before(slash))
-            )
+            found = self._find(StringSpan(unsafe_from_utf8=service))
         return found if found >= 0 else self._find("/")
 
     def _find(self, name: StringSpan) -> Int:

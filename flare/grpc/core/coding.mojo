@@ -1,6 +1,10 @@
 """How messages are compressed."""
 
-from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.ascii import (
+    equals_ignore_case,
+    find_octet,
+    trim_whitespace,
+)
 from flare.bytes.checked import *
 
 comptime ENCODING_FIELD = StaticString("grpc-encoding")
@@ -58,9 +62,7 @@ def accepts_gzip(list: Span[UInt8, _]) -> Bool:
         if index < len(list) and list.at(index) != 44:
             continue
         var element = list.between(start, index).as_imm()
-        var end = 0
-        while end < len(element) and element.at(end) != 59:
-            end += 1
+        var end = find_octet(element, 59)
         var name = trim_whitespace(element.before(end))
         if _is_gzip(name):
             return not _is_none(element.after(end))

@@ -5,6 +5,7 @@ from flare.bytes.checked import *
 from flare.bytes.utf8 import is_valid_utf8
 from flare.grpc.core.binary import decode_binary, encode_binary
 from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.method_path import name_offset
 from flare.grpc.core.status import (
     CODE_MAX,
     TYPE_URL_PREFIX,
@@ -78,7 +79,9 @@ def write_error(status: GrpcStatus, mut out: Buffer):
         else:
             out.append_literal[","]()
         out.append_literal['{"type":']()
-        _append_text(out, _type_name(detail.type_url))
+        var url = detail.type_url.as_bytes()
+        var name = url.after(name_offset(url))
+        _append_text(out, StringSpan(unsafe_from_utf8=name))
         out.append_literal[',"value":']()
         append_json_string(out, encode_binary(detail.value))
         out.append_literal["}"]()
@@ -253,12 +256,3 @@ def _append_text(mut out: Buffer, text: StringSpan):
     if is_valid_utf8(text.as_bytes()):
         return append_json_string(out, text)
     append_json_string(out, String(from_utf8_lossy=text.as_bytes()))
-
-
-def _type_name(url: String) -> String:
-    """Gives the name of a type, which stands after the last slash."""
-    var octets = url.as_bytes()
-    var start = len(octets)
-    while start > 0 and octets.at(start - 1) != 47:
-        start -= 1
-    return String(StringSpan(unsafe_from_utf8=octets.after(start)))

@@ -1,5 +1,6 @@
 """A call of Connect by GET, which has all in the query."""
 
+from flare.bytes.ascii import find_octet
 from flare.bytes.base64 import base64url_decode, base64url_encode
 from flare.bytes.checked import *
 from flare.bytes.copy import text_of
@@ -33,13 +34,9 @@ struct ConnectQuery(Movable):
         self._version = None
         var start = 0
         while start <= len(query):
-            var end = start
-            var middle = -1
-            while end < len(query) and query.at(end) != 38:
-                if query.at(end) == 61 and middle < 0:
-                    middle = end
-                end += 1
-            if middle >= 0:
+            var end = find_octet(query, 38, start)
+            var middle = find_octet(query.before(end), 61, start)
+            if middle < end:
                 self._take(
                     _decoded(query.between(start, middle)),
                     _decoded(query.between(middle + 1, end)),

@@ -147,17 +147,11 @@ def inflate_message(
     bytes at most. Raises `RESOURCE_EXHAUSTED` if it is longer, `INTERNAL` if it
     is no gzip."""
     try:
-        _inflate(octets, length_max, plain)
+        var decoder = Decoder(Format.GZIP, length_max)
+        decoder.receive(octets, plain)
+        decoder.finish()
     except error:
         raise _refused(error)
-
-
-def _inflate(
-    octets: Span[UInt8, _], length_max: Int, mut plain: Buffer
-) raises CompressError:
-    var decoder = Decoder(Format.GZIP, length_max)
-    decoder.receive(octets, plain)
-    decoder.finish()
 
 
 @no_inline

@@ -3,7 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.compress.encoder import Encoder
-from flare.compress.error import CompressError, Format
+from flare.compress.error import Format
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.message_reader import PREFIX_LEN
 from flare.grpc.core.status import GrpcCode, GrpcStatus
@@ -86,7 +86,9 @@ def _compress(mut out: Buffer, start: Int, always: Bool) -> Bool:
     has to be."""
     var packed = Buffer()
     try:
-        _deflate(out.span().after(start + PREFIX_LEN), packed)
+        var encoder = Encoder(Format.GZIP)
+        encoder.receive(out.span().after(start + PREFIX_LEN), packed)
+        encoder.finish(packed)
     except:
         # Without the library, or memory for it, the plain one is as good.
         return False
@@ -95,12 +97,6 @@ def _compress(mut out: Buffer, start: Int, always: Bool) -> Bool:
     out.truncate(start + PREFIX_LEN)
     out.append(packed.span())
     return True
-
-
-def _deflate(octets: Span[UInt8, _], mut packed: Buffer) raises CompressError:
-    var encoder = Encoder(Format.GZIP)
-    encoder.receive(octets, packed)
-    encoder.finish(packed)
 
 
 def set_prefix(mut out: Buffer, start: Int, flag: UInt8):

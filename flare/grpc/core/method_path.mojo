@@ -31,6 +31,15 @@ def is_method_path(path: Span[UInt8, _]) -> Bool:
     return segment_count >= 2
 
 
+def name_offset(path: Span[UInt8, _]) -> Int:
+    """Finds where the name begins that stands behind the last slash of a path,
+    or of the URL of a type; 0 if there is no slash."""
+    var start = len(path)
+    while start > 0 and path.at(start - 1) != 47:
+        start -= 1
+    return start
+
+
 def _is_no_name(segment: Span[UInt8, _]) -> Bool:
     for octet in segment:
         if octet != 46:

@@ -1,7 +1,11 @@
 """The protocols by which a call goes over HTTP, each as one value: how a request is
 recognised, how its messages are framed, and which fields say what."""
 
-from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.ascii import (
+    equals_ignore_case,
+    find_octet,
+    trim_whitespace,
+)
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets, same_words
 from flare.grpc.core.codec import MessageCodec
@@ -162,9 +166,7 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
         for row in range(_TYPE_COUNT):
             if same_octets(value, types.at(row).content_type.as_bytes()):
                 return Self(UInt8(row))
-        var end = 0
-        while end < len(value) and value.at(end) != 59:
-            end += 1
+        var end = find_octet(value, 59)
         var type = trim_whitespace(value.before(end).as_imm())
         for row in range(_TYPE_COUNT):
             if equals_ignore_case(type, types.at(row).content_type.as_bytes()):

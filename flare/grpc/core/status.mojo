@@ -6,6 +6,7 @@ from flare.bytes.copy import text_of
 from flare.bytes.digits import read_digits
 from flare.grpc.core.binary import decode_binary, encode_binary
 from flare.grpc.core.metadata import MetadataError
+from flare.grpc.core.method_path import name_offset
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.protobuf.error import ProtobufError
@@ -258,10 +259,8 @@ struct GrpcStatus(Copyable, Movable, Writable):
         for index in range(len(self.details)):
             ref detail = self.details.at(index)
             var url = detail.type_url.as_bytes()
-            var slash = len(url)
-            while slash > 0 and url.at(slash - 1) != 47:
-                slash -= 1
-            if StringSpan(unsafe_from_utf8=url.after(slash)) == M.NAME:
+            var name = url.after(name_offset(url))
+            if StringSpan(unsafe_from_utf8=name) == M.NAME:
                 return decode[M](detail.value)
         return None
 

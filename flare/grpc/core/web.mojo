@@ -1,6 +1,6 @@
 """What gRPC-Web has beside gRPC: trailers as a frame, and content in base64."""
 
-from flare.bytes.ascii import trim_whitespace
+from flare.bytes.ascii import find_octet, trim_whitespace
 from flare.bytes.base64 import base64_decode, base64_encode
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
@@ -34,9 +34,7 @@ def read_trailers(octets: Span[UInt8, _]) raises GrpcStatus -> HeaderMap:
     var fields = HeaderMap()
     var start = 0
     while start < len(octets):
-        var end = start
-        while end < len(octets) and octets.at(end) != 10:
-            end += 1
+        var end = find_octet(octets, 10, start)
         _read_line(octets.between(start, end).as_imm(), fields)
         start = end + 1
     return fields^
@@ -48,9 +46,7 @@ def _read_line(line: Span[UInt8, _], mut fields: HeaderMap) raises GrpcStatus:
         length -= 1
     if length == 0:
         return
-    var colon = 0
-    while colon < length and line.at(colon) != 58:
-        colon += 1
+    var colon = find_octet(line.before(length), 58)
     if colon == length:
         raise GrpcStatus(
             GrpcCode.INTERNAL,

@@ -27,25 +27,23 @@ struct _Watcher(Copyable, Movable):
 
 
 struct _Known(Movable):
-    # Few, and known to the program alone.
-    var names: List[String]
-    var are_serving: List[Bool]
+    # Whether a service answers, by its name; the program alone adds some.
+    var are_serving: Dict[String, Bool]
     var watchers: List[_Watcher]
     var watcher_count: Int
 
     def __init__(out self):
-        self.names = [String()]
-        self.are_serving = [True]
+        self.are_serving = {"": True}
         self.watchers = []
         self.watcher_count = 0
 
     def status(self, service: StringSpan) -> ServingStatus:
-        for index in range(len(self.names)):
-            if self.names.at(index) == service:
-                if self.are_serving.at(index):
-                    return ServingStatus.SERVING
-                return ServingStatus.NOT_SERVING
-        return ServingStatus.SERVICE_UNKNOWN
+        var known = self.are_serving.get(String(service))
+        if not known:
+            return ServingStatus.SERVICE_UNKNOWN
+        return (
+            ServingStatus.SERVING if known.held() else ServingStatus.NOT_SERVING
+        )
 
 
 @fieldwise_init
@@ -73,14 +71,7 @@ struct HealthState(Copyable, Movable):
             is_serving: Whether it answers.
         """
         var known = self._known.lock()
-        var is_there = False
-        for index in range(len(known[].names)):
-            if known[].names.at(index) == service:
-                known[].are_serving.at(index) = is_serving
-                is_there = True
-        if not is_there:
-            known[].names.append(String(service))
-            known[].are_serving.append(is_serving)
+        known[].are_serving[String(service)] = is_serving
         for index in range(len(known[].watchers)):
             known[].watchers.at(index).waker.wake()
 

@@ -32,10 +32,6 @@ struct ServingStatus(Enumeration):
     var number: Int32
     """The number on the wire."""
 
-    def __init__(out self):
-        """Makes what nobody says."""
-        self.number = 0
-
 
 struct HealthCheckRequest(Message):
     """Asks for a service."""
@@ -54,11 +50,6 @@ struct HealthCheckRequest(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Asks for the server as a whole."""
-        self.service = ""
-        self.unknown_fields = []
-
 
 struct HealthCheckResponse(Message):
     """Tells how a service is."""
@@ -76,10 +67,6 @@ struct HealthCheckResponse(Message):
     """Whether it answers."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Tells what nobody says."""
-        self = Self(ServingStatus())
 
     def __init__(out self, status: ServingStatus):
         """Tells how a service is."""

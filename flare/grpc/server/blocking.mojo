@@ -275,8 +275,11 @@ struct Blocking[C: BlockingCall](GrpcStream):
             GrpcStatus: If the system has no more locks.
         """
         self._call = call^
-        self._talk = _new_talk[Self.C.Request, Self.C.Reply]()
-        self._changed = _new_condvar()
+        try:
+            self._talk = Mutex(_Talk[Self.C.Request, Self.C.Reply]())
+            self._changed = Condvar()
+        except error:
+            raise GrpcStatus(GrpcCode.UNAVAILABLE, note=String(error))
 
     def __deinit__(deinit self):
         """Tells the code that nobody waits, however the call has ended: its thread
@@ -354,8 +357,7 @@ struct Blocking[C: BlockingCall](GrpcStream):
 
     def on_cancel(mut self):
         """Tells the code that nobody waits."""
-        self._talk.lock()[].is_cancelled = True
-        self._changed.notify_one()
+        self._give_up()
 
     def _begin(mut self, mut replies: Replies[Self.C.Reply]) raises GrpcStatus:
         """Gives the code to a thread, once."""
@@ -368,19 +370,3 @@ struct Blocking[C: BlockingCall](GrpcStream):
         )
         if not call._threads or not call._threads.held().submit(run^):
             raise busy()
-
-
-def _new_talk[
-    Request: Message, Reply: Message
-]() raises GrpcStatus -> Mutex[_Talk[Request, Reply]]:
-    try:
-        return Mutex(_Talk[Request, Reply]())
-    except error:
-        raise GrpcStatus(GrpcCode.UNAVAILABLE, note=String(error))
-
-
-def _new_condvar() raises GrpcStatus -> Condvar:
-    try:
-        return Condvar()
-    except error:
-        raise GrpcStatus(GrpcCode.UNAVAILABLE, note=String(error))

@@ -1,7 +1,5 @@
 """What services say of themselves, for whoever answers reflection."""
 
-from flare.bytes.checked import *
-
 
 struct Described(Defaultable, Movable):
     """Names of services, and the `.proto` files that describe them; nothing is
@@ -14,7 +12,6 @@ struct Described(Defaultable, Movable):
 
     def add_service(mut self, name: StringSpan):
         """Adds a service that may be there already."""
-        for index in range(len(self.services)):
-            if self.services.at(index) == name:
-                return
-        self.services.append(String(name))
+        var service = String(name)
+        if service not in self.services:
+            self.services.append(service^)

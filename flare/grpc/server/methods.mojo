@@ -3,10 +3,10 @@
 from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.compare import same_short
-from flare.bytes.erased import Erased, drop_counted, erase_counted
+from flare.bytes.erased import Erased, ErasedBox
 from flare.bytes.scan import load64
 from flare.bytes.text import Text
-from flare.grpc.core.method_path import is_method_path
+from flare.grpc.core.method_path import is_method_path, name_offset
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
 from flare.grpc.core.kind import GrpcKind
@@ -65,30 +65,29 @@ Parameters:
 """
 
 
-def call_function[
+struct NoService(Defaultable, Movable):
+    """Stands in place of a service where a method is a function."""
+
+    pass
+
+
+@always_inline
+def without_service[
     Request: Message,
     Reply: Message,
     //,
     function: UnaryFunction[Request, Reply],
 ](
-    service: Erased,
-    octets: Span[UInt8, ImmUntrackedOrigin],
-    mut call: GrpcCall,
-) raises GrpcStatus:
-    # SAFETY: the octets are lent for this call; a function has no service.
-    var request = Request()
-    swap_octets(request, call._room)
-    read_request(request, octets, call)
-    var reply = function(request, call)
-    swap_octets(request, call._room)
-    write_reply(call, reply)
+    service: NoService, request: Request, mut call: GrpcCall
+) raises GrpcStatus -> Reply:
+    return function(request, call)
 
 
-def begin_function[
+@always_inline
+def stream_without_service[
     S: GrpcStream, //, function: StreamFunction[S]
-](service: Erased, mut call: GrpcCall) raises GrpcStatus -> AnyStream:
-    # SAFETY: a function has no service, and none is read.
-    return AnyStream(function(call))
+](service: NoService, mut call: GrpcCall) raises GrpcStatus -> S:
+    return function(call)
 
 
 def call_method[
@@ -102,7 +101,7 @@ def call_method[
     octets: Span[UInt8, ImmUntrackedOrigin],
     mut call: GrpcCall,
 ) raises GrpcStatus:
-    # SAFETY: `MethodTable.add_service` made the pointer from such a service, and
+    # SAFETY: `MethodTable.keep` made the pointer from such a service, and
     # keeps it.
     ref held = service.unsafe_bitcast[Service]()[]
     var request = Request()
@@ -153,25 +152,12 @@ struct Method(Copyable, Movable):
         return self.stream.held()(self.service, call)
 
 
-struct _Service(Movable):
-
-    # SAFETY: owned; `drop` was made for its type.
-    var counted: Erased
-    var drop: def(Erased) thin -> None
-
-    def __init__[S: Movable & Deinitable](out self, service: ArcPointer[S]):
-        self.counted = erase_counted(service.copy())
-        self.drop = drop_counted[S]
-
-    def __deinit__(deinit self):
-        self.drop(self.counted)
-
-
 struct MethodTable(Defaultable, Movable, Sized):
     """Methods in the order of their paths, and places by what `_hash` gives."""
 
     var _methods: List[Method]
-    var _services: List[_Service]
+    # Counted pointers.
+    var _services: List[ErasedBox]
     # One and more of an index each, 0 for none: at least twice as many places as
     # methods, a power of two. A path stands at its hash or after it.
     var _places: List[Int]
@@ -183,7 +169,7 @@ struct MethodTable(Defaultable, Movable, Sized):
         S: Movable & Deinitable
     ](mut self, service: ArcPointer[S]) -> Erased:
         """Keeps a service for its methods; gives its address."""
-        self._services.append(_Service(service))
+        self._services.append(ErasedBox(service.copy()))
         # SAFETY: the counted pointer that is kept owns the service.
         return (
             Pointer(to=service[])
@@ -234,7 +220,7 @@ struct MethodTable(Defaultable, Movable, Sized):
 
     def has_service(self, path: Span[UInt8, _]) -> Bool:
         """Tells whether another path, too, is of that service."""
-        var end = service_len(path)
+        var end = name_offset(path)
         var index = self._place(path.before(end))
         if index >= len(self._methods):
             return False
@@ -289,15 +275,6 @@ def _compare(left: Span[UInt8, _], right: Span[UInt8, _]) -> Int:
         if left.at(index) != right.at(index):
             return Int(left.at(index)) - Int(right.at(index))
     return len(left) - len(right)
-
-
-def service_len(path: Span[UInt8, _]) -> Int:
-    """Counts the octets of a path up to the slash after the service, with it;
-    0 if there is none."""
-    var end = len(path)
-    while end > 0 and path.at(end - 1) != 47:
-        end -= 1
-    return end if end > 2 else 0
 
 
 def _check_path(path: String) raises:

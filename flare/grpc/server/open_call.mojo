@@ -420,7 +420,9 @@ struct OpenTask(Errand, LoopTask):
     @staticmethod
     def cancel(errand: ArcPointer[Self]):
         errand[]._completion = None
-        errand[]._drop()
+        # The call ends, and leaves the loop.
+        var gone = Optional[OpenCall](None)
+        swap(gone, errand[].open)
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
@@ -438,11 +440,6 @@ struct OpenTask(Errand, LoopTask):
         var pause_ms = left_ns // _MS + 1 if left_ns > 0 else _LATE_MS
         var next_ms = task[].loop[].now_ms + pause_ms
         task[].loop[].set_deadline(task[].token, next_ms)
-
-    def _drop(mut self):
-        """Ends the call, which leaves the loop."""
-        var gone = Optional[OpenCall](None)
-        swap(gone, self.open)
 
     def _turn(mut self):
         """Lets the call go on, and begins its response if there is something."""

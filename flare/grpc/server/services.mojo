@@ -26,6 +26,7 @@ from flare.grpc.core.message_reader import (
     too_long,
 )
 from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.method_path import name_offset
 from flare.grpc.core.protocol import (
     CallProtocol,
     accepted_types,
@@ -40,15 +41,15 @@ from flare.grpc.server.interceptor import GrpcInterceptor, Interceptors
 from flare.grpc.server.methods import (
     Method,
     MethodTable,
+    NoService,
     StreamFunction,
     StreamMethod,
     UnaryFunction,
     UnaryMethod,
-    begin_function,
     begin_method,
-    service_len,
-    call_function,
     call_method,
+    stream_without_service,
+    without_service,
 )
 from flare.grpc.server.open_call import (
     OpenCall,
@@ -214,17 +215,8 @@ struct GrpcServices(Handler, HoldsHandler):
         Raises:
             Error: If this is no path, or has a method.
         """
-        # SAFETY: the function has no service, and reads none.
-        self._add(
-            Method(
-                path^,
-                GrpcKind.UNARY,
-                may_block,
-                is_safe,
-                _no_service(),
-                call_function[function],
-                None,
-            )
+        self.unary_method[without_service[function]](
+            path^, ArcPointer(NoService()), may_block=may_block, is_safe=is_safe
         )
 
     def stream[
@@ -240,18 +232,9 @@ struct GrpcServices(Handler, HoldsHandler):
         Args:
             kind: Which sides are streams.
         """
-        # SAFETY: as for `unary`.
-        self._add(
-            Method(
-                path^,
-                kind,
-                False,
-                False,
-                _no_service(),
-                None,
-                begin_function[function],
-            )
-        )
+        self.stream_method[
+            stream_without_service[function], S.Request, S.Reply
+        ](kind, path^, ArcPointer(NoService()))
 
     def unary_method[
         Service: Movable & Deinitable,
@@ -328,7 +311,7 @@ struct GrpcServices(Handler, HoldsHandler):
         var path = method.path
         self._methods[].add(method^)
         var octets = path.as_bytes()
-        var name = octets.between(1, service_len(octets) - 1)
+        var name = octets.between(1, name_offset(octets) - 1)
         self._described[].add_service(StringSpan(unsafe_from_utf8=name))
 
     def describe(mut self, service: StringSpan, files: StaticString):
@@ -740,17 +723,6 @@ def _nothing_else(req: Request) -> Response:
     return not_found(req.path)
 
 
-def _no_service() -> Pointer[NoneType, MutUntrackedOrigin]:
-    # SAFETY: never read: a function has no service.
-    comptime NOWHERE = StaticString(" ")
-    return (
-        NOWHERE.unsafe_ptr()
-        .unsafe_mut_cast[True]()
-        .unsafe_origin_cast[MutUntrackedOrigin]()
-        .unsafe_bitcast[NoneType]()
-    )
-
-
 @no_inline
 def _plain(status: Int, var text: String) -> Response:
     return Response(status, text^, content_type="text/plain; charset=utf-8")
@@ -795,19 +767,15 @@ def _set(mut response: Response, name: StaticString, value: StringSpan):
 
 @no_inline
 def _no_method(protocol: CallProtocol, has_service: Bool) -> Response:
-    var status = _unknown(has_service)
+    var status = GrpcStatus(
+        GrpcCode.UNIMPLEMENTED,
+        "the service has no such method" if has_service else (
+            "there is no such service here"
+        ),
+    )
     if protocol.is_connect():
         return refused_by_server(protocol, status, 404)
     return status_alone(protocol, status, Metadata(), Metadata())
-
-
-@no_inline
-def _unknown(has_service: Bool) -> GrpcStatus:
-    if has_service:
-        return GrpcStatus(
-            GrpcCode.UNIMPLEMENTED, "the service has no such method"
-        )
-    return GrpcStatus(GrpcCode.UNIMPLEMENTED, "there is no such service here")
 
 
 @always_inline
@@ -846,29 +814,25 @@ def _begin(
         if first != 103 and (not is_connect or (first != 99 and first != 97)):
             continue
         var value = req.headers.value_bytes(index)
-        if _is(name, protocol.timeout_field()):
+        if equals_ignore_case(name, protocol.timeout_field().as_bytes()):
             var timeout_ns = protocol.parse_timeout(value)
             if not timeout_ns:
                 raise _malformed(protocol, protocol.timeout_rule())
             var now_ns = monotonic_ns()
             if timeout_ns.held() < NEVER - now_ns:
                 call._deadline_ns = now_ns + timeout_ns.held()
-        elif _is(name, protocol.encoding_field()):
+        elif equals_ignore_case(name, protocol.encoding_field().as_bytes()):
             if not query:
                 coding = _coding(protocol, value)
-        elif _is(name, protocol.accept_field()):
+        elif equals_ignore_case(name, protocol.accept_field().as_bytes()):
             # Several lines are one list (RFC 9110 section 5.3).
             if not call._accepts_gzip:
                 call._accepts_gzip = accepts_gzip(value)
-        elif is_connect and _is(name, VERSION_FIELD):
+        elif is_connect and equals_ignore_case(name, VERSION_FIELD.as_bytes()):
             if StringSpan(unsafe_from_utf8=value) != VERSION:
                 raise _malformed(protocol, "connect-protocol-version must be 1")
     call.compresses = config.compresses
     return coding
-
-
-def _is(name: Span[UInt8, _], field: StaticString) -> Bool:
-    return equals_ignore_case(name, field.as_bytes())
 
 
 def _coding(

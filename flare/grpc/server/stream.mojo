@@ -1,7 +1,7 @@
 """Methods with a stream of requests, of replies, or of both, as machines that
 never wait."""
 
-from flare.bytes.checked import *
+from flare.bytes.buffer import unsafe_lend
 from flare.bytes.erased import Erased, ErasedBox
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
@@ -205,12 +205,7 @@ struct AnyStream(Movable):
         # SAFETY: the loan ends with the call.
         self._on_message(
             self._stream.at,
-            Span[UInt8, ImmUntrackedOrigin](
-                unsafe_ptr=octets.unsafe_ptr()
-                .unsafe_mut_cast[False]()
-                .unsafe_origin_cast[ImmUntrackedOrigin](),
-                length=len(octets),
-            ),
+            unsafe_lend[ImmUntrackedOrigin](octets.unsafe_ptr(), len(octets)),
             call,
         )
 

@@ -3,65 +3,19 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.digits import read_digits, read_saturated
+from flare.bytes.civil_date import (
+    CivilDate,
+    civil_date,
+    day_number,
+    write_second,
+)
+from flare.bytes.digits import read_digits, read_saturated, write_digits
 
 comptime IMF_FIXDATE_LEN = 29
 """Length of an IMF-fixdate in bytes (RFC 9110 section 5.6.7)."""
 
 comptime _DAY_NAMES = StaticString("SunMonTueWedThuFriSat")
 comptime _MONTH_NAMES = StaticString("JanFebMarAprMayJunJulAugSepOctNovDec")
-
-
-@fieldwise_init
-struct CivilDate(Equatable, ImplicitlyCopyable):
-    """A day of the Gregorian calendar."""
-
-    var year: Int
-    """The year, all digits."""
-    var month: Int
-    """The month, 1 to 12."""
-    var day: Int
-    """The day of the month, 1 to 31."""
-
-
-def civil_date(day_number: Int) -> CivilDate:
-    """Finds the calendar day of days since 1970-01-01, not before year 0.
-
-    Years are counted from March here, so that the leap day is the last day of
-    its year; 146,097 days are 400 years.
-    """
-    var days = day_number + 719_468
-    var era = days // 146_097
-    var day_of_era = days - era * 146_097
-    var year_of_era = (
-        day_of_era
-        - day_of_era // 1_460
-        + day_of_era // 36_524
-        - day_of_era // 146_096
-    ) // 365
-    var day_of_year = day_of_era - (
-        365 * year_of_era + year_of_era // 4 - year_of_era // 100
-    )
-    var march_month = (5 * day_of_year + 2) // 153
-    var day = day_of_year - (153 * march_month + 2) // 5 + 1
-    var month = march_month + 3 if march_month < 10 else march_month - 9
-    var year = year_of_era + era * 400 + (1 if month <= 2 else 0)
-    return CivilDate(year, month, day)
-
-
-def day_number(date: CivilDate) -> Int:
-    """Finds the days since 1970-01-01 of a calendar day, not before year 0;
-    undoes `civil_date`. Days beyond the month's last are those of the next
-    month."""
-    var year = date.year if date.month > 2 else date.year - 1
-    var era = year // 400
-    var year_of_era = year - era * 400
-    var march_month = date.month - 3 if date.month > 2 else date.month + 9
-    var day_of_year = (153 * march_month + 2) // 5 + date.day - 1
-    var day_of_era = (
-        365 * year_of_era + year_of_era // 4 - year_of_era // 100 + day_of_year
-    )
-    return era * 146_097 + day_of_era - 719_468
 
 
 def append_imf_fixdate(mut buffer: Buffer, unix_s: Int):
@@ -420,30 +374,7 @@ def write_timestamp(unix_ms: Int, mut writer: Some[Writer]):
 
     Source: RFC 3339 section 5.6.
     """
-    var second = unix_ms // 1_000
-    var day = second // 86_400
-    var date = civil_date(day)
-    second -= day * 86_400
-    _write_digits(date.year, 4, writer)
-    writer.write("-")
-    _write_digits(date.month, 2, writer)
-    writer.write("-")
-    _write_digits(date.day, 2, writer)
-    writer.write("T")
-    _write_digits(second // 3_600, 2, writer)
-    writer.write(":")
-    _write_digits(second % 3_600 // 60, 2, writer)
-    writer.write(":")
-    _write_digits(second % 60, 2, writer)
+    write_second(unix_ms // 1_000, writer)
     writer.write(".")
-    _write_digits(unix_ms % 1_000, 3, writer)
+    write_digits(unix_ms % 1_000, 3, writer)
     writer.write("Z")
-
-
-def _write_digits(number: Int, count: Int, mut writer: Some[Writer]):
-    var bound = 10
-    for _ in range(count - 1):
-        if number < bound:
-            writer.write("0")
-        bound *= 10
-    writer.write(number)

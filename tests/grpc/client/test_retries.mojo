@@ -24,9 +24,7 @@ def test_attempts_are_counted() raises:
     for row in [(2, 2), (4, 4), (5, 5), (9, 5)]:
         var turn = RetryTurn(_policy(row[0]))
         var count = 1
-        while turn.plan(
-            GrpcCode.UNAVAILABLE, NO_PUSHBACK, 0, RetryThrottle()
-        ).is_planned:
+        while turn.plan(GrpcCode.UNAVAILABLE, NO_PUSHBACK, 0, RetryThrottle()):
             count += 1
         assert_equal(count, row[1])
 
@@ -35,15 +33,13 @@ def test_what_is_not_named_is_not_repeated() raises:
     var turn = RetryTurn(_policy())
     for code in [GrpcCode.INTERNAL, GrpcCode.UNKNOWN, GrpcCode.ABORTED]:
         assert_false(
-            turn.plan(code, NO_PUSHBACK, 0, RetryThrottle()).is_planned,
+            Bool(turn.plan(code, NO_PUSHBACK, 0, RetryThrottle())),
             code.name(),
         )
     assert_equal(turn.attempt_count, 1)
     var none = RetryTurn(None)
     assert_false(
-        none.plan(
-            GrpcCode.UNAVAILABLE, NO_PUSHBACK, 0, RetryThrottle()
-        ).is_planned,
+        Bool(none.plan(GrpcCode.UNAVAILABLE, NO_PUSHBACK, 0, RetryThrottle())),
         "without a policy",
     )
 
@@ -64,18 +60,15 @@ def test_pauses_grow_to_a_bound() raises:
 
 def test_the_server_says_when() raises:
     var turn = RetryTurn(_policy())
-    var choice = turn.plan(GrpcCode.UNAVAILABLE, 1234, 0, RetryThrottle())
-    assert_true(choice.is_planned, "planned")
-    assert_equal(choice.pause_ms, 1234)
+    var pause_ms = turn.plan(GrpcCode.UNAVAILABLE, 1234, 0, RetryThrottle())
+    assert_equal(pause_ms.value(), 1234)
     # Its own pauses begin again behind that.
-    choice = turn.plan(
+    pause_ms = turn.plan(
         GrpcCode.UNAVAILABLE, NO_PUSHBACK, UInt64(20) << 1, RetryThrottle()
     )
-    assert_equal(choice.pause_ms, 100)
+    assert_equal(pause_ms.value(), 100)
     assert_false(
-        turn.plan(
-            GrpcCode.UNAVAILABLE, NEVER_AGAIN, 0, RetryThrottle()
-        ).is_planned,
+        Bool(turn.plan(GrpcCode.UNAVAILABLE, NEVER_AGAIN, 0, RetryThrottle())),
         "never again",
     )
 
@@ -95,7 +88,7 @@ def test_failures_of_most_calls_end_repetitions() raises:
     assert_false(throttle.note_failure(), "a copy is the same")
     var turn = RetryTurn(_policy())
     assert_false(
-        turn.plan(GrpcCode.UNAVAILABLE, NO_PUSHBACK, 0, throttle).is_planned,
+        Bool(turn.plan(GrpcCode.UNAVAILABLE, NO_PUSHBACK, 0, throttle)),
         "none is left",
     )
 

@@ -1,12 +1,10 @@
 """The date format of HTTP (RFC 9110 section 5.6.7)."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.civil_date import CivilDate, civil_date, day_number
 from flare.http.message.date import (
-    CivilDate,
     IMF_FIXDATE_LEN,
     append_imf_fixdate,
-    civil_date,
-    day_number,
     parse_cookie_date,
     parse_http_date,
     parse_http_date_in_cache,
