@@ -30,6 +30,7 @@ comptime _FORM = StaticString("application/x-www-form-urlencoded")
 comptime _JSON = StaticString("application/json")
 
 
+@fieldwise_init
 struct Json[T: Movable & Deinitable](Input):
     """Content in JSON, read into a plain struct.
 
@@ -43,10 +44,6 @@ struct Json[T: Movable & Deinitable](Input):
 
     var value: Self.T
     """What was read."""
-
-    def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint."""
-        self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
@@ -87,6 +84,7 @@ struct Json[T: Movable & Deinitable](Input):
         return json_problem[Self.T]()
 
 
+@fieldwise_init
 struct Form[T: Movable & Deinitable](Input):
     """A form (`application/x-www-form-urlencoded`), read into a plain struct.
 
@@ -102,10 +100,6 @@ struct Form[T: Movable & Deinitable](Input):
 
     var value: Self.T
     """What was read."""
-
-    def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint."""
-        self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:

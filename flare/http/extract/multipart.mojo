@@ -27,6 +27,7 @@ comptime ANY_PART_LEN = 1 << 60
 """Stands for no limit but that of the whole content."""
 
 
+@fieldwise_init
 struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
     Input
 ):
@@ -63,10 +64,6 @@ struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
     """Read while it arrives."""
     var value: Self.T
     """What was read."""
-
-    def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint."""
-        self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:

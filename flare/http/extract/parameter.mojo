@@ -21,6 +21,7 @@ from flare.net.socket_addr import SocketAddr
 from std.reflection import reflect
 
 
+@fieldwise_init
 struct Parameter[
     T: Movable & Deinitable, name: StaticString, place: StaticString
 ](Input):
@@ -34,10 +35,6 @@ struct Parameter[
 
     var value: Self.T
     """What was read."""
-
-    def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint."""
-        self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
@@ -104,15 +101,12 @@ Parameters:
 """
 
 
+@fieldwise_init
 struct Peer(Input):
     """Where the request came from."""
 
     var address: SocketAddr
     """The address; behind a `TrustedProxies` that of the client."""
-
-    def __init__(out self, address: SocketAddr):
-        """Makes an input, for tests of an endpoint."""
-        self.address = address
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:

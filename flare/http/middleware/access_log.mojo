@@ -120,7 +120,8 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
                 OwnedRequest(copy_of=req),
                 unix_ms,
                 began_ns,
-                deferred_call(req)[].upstream,
+                deferred_call(req)[].upstream.copy(),
+                is_written=False,
             ),
         )
 
@@ -139,6 +140,7 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
             self.sink.write_line(text_line(req, entry))
 
 
+@fieldwise_init
 struct _LateEntry[H: Handler, S: LogSink](LaterStep):
     """A line about a response that is made later, or for which nobody waits any
     more."""
@@ -150,21 +152,6 @@ struct _LateEntry[H: Handler, S: LogSink](LaterStep):
     var began_ns: Int
     var upstream: Optional[ArcPointer[UpstreamFacts]]
     var is_written: Bool
-
-    def __init__(
-        out self,
-        log: Pointer[AccessLog[Self.H, Self.S], ImmUntrackedOrigin],
-        var request: OwnedRequest,
-        unix_ms: Int,
-        began_ns: Int,
-        upstream: Optional[ArcPointer[UpstreamFacts]],
-    ):
-        self.log = log
-        self.request = request^
-        self.unix_ms = unix_ms
-        self.began_ns = began_ns
-        self.upstream = upstream.copy()
-        self.is_written = False
 
     def __deinit__(deinit self):
         if not self.is_written:

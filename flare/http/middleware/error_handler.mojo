@@ -76,6 +76,7 @@ def problem_json(req: Request, problem: Problem) raises -> Response:
     )
 
 
+@fieldwise_init
 struct ErrorHandler[H: Handler](ChangesResponses, Layer):
     """Gives every answer that tells of an error the same shape.
 
@@ -101,11 +102,6 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
     """What answers."""
     var format: ErrorFormat
     """What gives errors their shape, such as `problem_json`."""
-
-    def __init__(out self, var handler: Self.H, format: ErrorFormat):
-        """Wraps a handler."""
-        self.handler = handler^
-        self.format = format
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, and shapes what is an error.
@@ -211,6 +207,7 @@ def log_and_hide(req: Request, error: Error) -> Response:
     return internal_error()
 
 
+@fieldwise_init
 struct Recover[H: Handler](Layer):
     """Turns what the inner handler raises into a response.
 
@@ -241,11 +238,6 @@ struct Recover[H: Handler](Layer):
         """Wraps a handler; errors are logged, and answered with a plain 500."""
         self.handler = handler^
         self.hook = log_and_hide
-
-    def __init__(out self, var handler: Self.H, hook: ErrorHook):
-        """Wraps a handler."""
-        self.handler = handler^
-        self.hook = hook
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, or the hook.

@@ -250,6 +250,7 @@ def _write_seconds(time_us: Int, mut writer: Some[Writer]):
     writer.write("0" * (6 - fraction.byte_length()), fraction)
 
 
+@fieldwise_init
 struct RequestMetrics[H: Handler](Layer):
     """Counts the requests to the inner handler, by route, method, status and
     time, and those that the server refuses.
@@ -268,11 +269,6 @@ struct RequestMetrics[H: Handler](Layer):
     """What answers."""
     var metrics: Metrics
     """Where it is counted."""
-
-    def __init__(out self, var handler: Self.H, metrics: Metrics):
-        """Wraps a handler."""
-        self.handler = handler^
-        self.metrics = metrics
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, and counts it; an error counts as 500."""
@@ -313,7 +309,12 @@ struct RequestMetrics[H: Handler](Layer):
             req,
             response,
             _LateCount(
-                self.metrics, place, began_ns, req.method, String(req.route())
+                self.metrics,
+                place,
+                began_ns,
+                req.method,
+                String(req.route()),
+                is_counted=False,
             ),
         )
 
@@ -324,6 +325,7 @@ struct RequestMetrics[H: Handler](Layer):
         return response^
 
 
+@fieldwise_init
 struct _LateCount(LaterStep):
     """A request that is counted when its response is there, or when nobody
     waits for it any more."""
@@ -334,21 +336,6 @@ struct _LateCount(LaterStep):
     var method: Method
     var route: String
     var is_counted: Bool
-
-    def __init__(
-        out self,
-        metrics: Metrics,
-        place: Int,
-        began_ns: Int,
-        method: Method,
-        var route: String,
-    ):
-        self.metrics = metrics
-        self.place = place
-        self.began_ns = began_ns
-        self.method = method
-        self.route = route^
-        self.is_counted = False
 
     def __deinit__(deinit self):
         if not self.is_counted:

@@ -419,6 +419,7 @@ def _told(status: Int, var reason: String) -> Response:
     return Response(status, reason^, content_type=TEXT_PLAIN)
 
 
+@fieldwise_init
 struct Route(Movable):
     """What a router keeps of one registration."""
 
@@ -431,25 +432,6 @@ struct Route(Movable):
     """Most content in bytes, or `DEFAULT_BODY_LIMIT`."""
     var may_block: Bool
     """False if the handler never takes long."""
-
-    def __init__(
-        out self,
-        method: UInt8,
-        pattern: StringSpan,
-        var names: List[String],
-        var handler: AnyHandler,
-        max_body_size: Int,
-        may_block: Bool,
-    ):
-        """Makes a route of a method or of `ANY_METHOD`; the most content may be
-        `DEFAULT_BODY_LIMIT`. The handler never takes long unless it
-        `may_block`."""
-        self.method = method
-        self.pattern = String(pattern)
-        self.names = names^
-        self.handler = handler^
-        self.max_body_size = max_body_size
-        self.may_block = may_block
 
     @always_inline
     def lend_pattern(self) -> StringSpan[ImmUntrackedOrigin]:
@@ -526,9 +508,15 @@ struct RouteTable(Movable):
         malformed, or another one matches the same paths."""
         # The tree counts routes as this list does.
         _ = self.tree.add(method, pattern)
-        var names = param_names(pattern)
         self.routes.append(
-            Route(method, pattern, names^, handler^, max_body_size, may_block)
+            Route(
+                method,
+                String(pattern),
+                param_names(pattern),
+                handler^,
+                max_body_size,
+                may_block,
+            )
         )
 
     def mount(mut self, prefix: StringSpan, mut other: Self) raises RouteError:
