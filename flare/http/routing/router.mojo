@@ -456,9 +456,6 @@ struct Route(Movable):
         policy.blocks = policy.blocks and self.may_block
         return policy
 
-    def take_handler(deinit self) -> AnyHandler:
-        return self.handler^
-
 
 def operation_of(method: UInt8, pattern: String) -> Operation:
     """Makes the operation of a route of a method or of `ANY_METHOD`, of whose
@@ -504,18 +501,16 @@ struct RouteTable(Movable):
         `DEFAULT_BODY_LIMIT`. The handler never takes long unless it
         `may_block`. Raises if the method is not registered, the pattern is
         malformed, or another one matches the same paths."""
-        # The tree counts routes as this list does.
-        _ = self.tree.add(method, pattern)
-        self.routes.append(
-            Route(
-                method,
-                String(pattern),
-                param_names(pattern),
-                handler^,
-                max_body_size,
-                may_block,
-            )
+        var text = String(pattern)
+        self._add(
+            Route(method, text^, [], handler^, max_body_size, may_block)
         )
+
+    def _add(mut self, var route: Route) raises RouteError:
+        # The tree counts routes as this list does.
+        _ = self.tree.add(route.method, route.pattern)
+        route.names = param_names(route.pattern)
+        self.routes.append(route^)
 
     def mount(mut self, prefix: StringSpan, mut other: Self) raises RouteError:
         """Takes over another table's routes and fallbacks below a prefix that
@@ -529,11 +524,8 @@ struct RouteTable(Movable):
         self._mount_fallbacks(prefix, other)
         while len(other.routes) > 0:
             var route = other.routes.pop(0)
-            var pattern = mounted_pattern(prefix, route.pattern)
-            var method = route.method
-            var limit = route.max_body_size
-            var blocks = route.may_block
-            self.add(method, pattern, route^.take_handler(), limit, blocks)
+            route.pattern = mounted_pattern(prefix, route.pattern)
+            self._add(route^)
 
     def _mount_fallbacks(
         mut self, prefix: StringSpan, mut other: Self
@@ -622,26 +614,26 @@ struct FallbackTable(Movable):
                 mounted_pattern(prefix, other.mounted.at(index).pattern)
             )
         if other.own:
-            self._add(prefix, other.own.take())
+            var own = other.own.take()
+            self._add(
+                Route(
+                    ANY_METHOD,
+                    String(prefix),
+                    [],
+                    own^,
+                    DEFAULT_BODY_LIMIT,
+                    may_block=True,
+                )
+            )
         while len(other.mounted) > 0:
             var mounted = other.mounted.pop(0)
-            var below = mounted_pattern(prefix, mounted.pattern)
-            self._add(below, mounted^.take_handler())
+            mounted.pattern = mounted_pattern(prefix, mounted.pattern)
+            self._add(mounted^)
 
-    def _add(
-        mut self, prefix: StringSpan, var handler: AnyHandler
-    ) raises RouteError:
-        _ = self._tree.add_fallback(prefix)
-        self.mounted.append(
-            Route(
-                ANY_METHOD,
-                String(prefix),
-                param_names(prefix),
-                handler^,
-                DEFAULT_BODY_LIMIT,
-                True,
-            )
-        )
+    def _add(mut self, var mounted: Route) raises RouteError:
+        _ = self._tree.add_fallback(mounted.pattern)
+        mounted.names = param_names(mounted.pattern)
+        self.mounted.append(mounted^)
 
     def find(self, req: Request, mut found: RouteMatch) raises PercentError:
         """Finds the fallback of a path without a route: its number is `route` of
