@@ -165,8 +165,13 @@ struct _FormFields(FieldSource):
 def add_misfit(
     mut found: Optional[InputError], name: StaticString, reason: StringSpan
 ):
-    """Adds what is wrong with a field of a form to what was found before."""
-    var error = InputError.of_content(String(name), String(reason))
+    """Adds what is wrong with a field of the content."""
+    add_error(found, InputError.of_content(String(name), String(reason)))
+
+
+@no_inline
+def add_error(mut found: Optional[InputError], var error: InputError):
+    """Adds an error to what was found before, if anything was."""
     if found:
         found.value().add(error^)
     else:
@@ -313,13 +318,10 @@ def check_content[T: Checked](value: T) raises InputError:
 
 @no_inline
 def _error_of_rules(broken: List[BrokenRule]) -> InputError:
-    var error = InputError.of_content(
-        String(broken.at(0).field), broken.at(0).reason
-    )
-    for index in range(1, len(broken)):
-        ref rule = broken.at(index)
-        error.add(InputError.of_content(String(rule.field), rule.reason))
-    return error^
+    var found = Optional[InputError](None)
+    for ref rule in broken:
+        add_misfit(found, rule.field, rule.reason)
+    return found.take()
 
 
 trait Checked(Deinitable, Movable, Ruled):

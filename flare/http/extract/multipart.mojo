@@ -3,6 +3,7 @@
 from flare.bytes.checked import *
 from flare.http.extract.content import (
     Checked,
+    add_error,
     add_misfit,
     check_content,
     check_not_coded,
@@ -183,11 +184,9 @@ struct _Parts(FieldSource):
                 var reason = String(
                     "is longer than ", PART_MEMORY_LEN_MAX, " bytes"
                 )
-                var error = InputError(413, "body", String(name), reason^)
-                if self.error:
-                    self.error.value().add(error^)
-                else:
-                    self.error = error^
+                add_error(
+                    self.error, InputError(413, "body", String(name), reason^)
+                )
                 return False
             try:
                 texts.append(parts.at(index).text())

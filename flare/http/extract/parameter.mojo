@@ -59,7 +59,13 @@ struct Parameter[
     @staticmethod
     def describe(mut operation: Operation):
         """Says what is taken."""
-        _describe[Self.T](operation, Self.place, Self.name)
+        _add_parameter(
+            operation,
+            Self.place,
+            Self.name,
+            may_be_absent[Self.T](),
+            texts_schema[Self.T](),
+        )
 
 
 comptime PathParam[T: Movable & Deinitable, name: StaticString] = Parameter[
@@ -227,18 +233,6 @@ def _refused(
     place: StaticString, name: StaticString, error: TextError
 ) -> InputError:
     return InputError(400, place, String(name), String(error.reason))
-
-
-def _describe[
-    T: AnyType
-](mut operation: Operation, place: StaticString, name: StaticString):
-    _add_parameter(
-        operation,
-        place,
-        name,
-        may_be_absent[T](),
-        texts_schema[T](),
-    )
 
 
 def _add_parameter(
