@@ -20,7 +20,7 @@ from flare.http.handler.failure import (
 from flare.http.handler.handler import Handler
 from flare.http.handler.later import is_later
 from flare.http.routing.stack import Layer
-from flare.json.writer import JsonWriter
+from flare.json.writer import JsonComposer
 
 
 @fieldwise_init
@@ -57,18 +57,12 @@ def problem_json(req: Request, problem: Problem) raises -> Response:
     Raises:
         Error: If the detail is not UTF-8.
     """
-    var writer = JsonWriter()
-    writer.begin_object()
-    writer.key("title")
-    writer.value(problem.status.reason())
-    writer.key("status")
-    writer.value(problem.status.code)
+    var writer = JsonComposer()
+    writer.text("title", problem.status.reason())
+    writer.number("status", problem.status.code)
     if problem.detail.byte_length() > 0:
-        writer.key("detail")
-        writer.value(problem.detail)
-    writer.key("request_id")
-    writer.value(request_id(req))
-    writer.end_object()
+        writer.text("detail", problem.detail)
+    writer.text("request_id", request_id(req))
     return Response(
         problem.status,
         writer^.finish(),
