@@ -278,24 +278,16 @@ struct RequestMetrics[H: Handler](Layer):
             var response = self.handler.serve(req)
             if is_later(req, response):
                 self._end_later(req, response, place, began_ns)
-                return response^
-            self.metrics.end(
-                place,
-                req.method,
-                response.status.code,
-                (monotonic_ns() - began_ns) // 1_000,
-                req.route(),
-            )
+            else:
+                self._end(req, response.status.code, place, began_ns)
             return response^
         except error:
-            self.metrics.end(
-                place,
-                req.method,
-                failure_status(req, error),
-                (monotonic_ns() - began_ns) // 1_000,
-                req.route(),
-            )
+            self._end(req, failure_status(req, error), place, began_ns)
             raise error^
+
+    def _end(self, req: Request, status: Int, place: Int, began_ns: Int):
+        var elapsed_us = (monotonic_ns() - began_ns) // 1_000
+        self.metrics.end(place, req.method, status, elapsed_us, req.route())
 
     @no_inline
     def _end_later(
