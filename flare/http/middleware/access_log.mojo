@@ -84,7 +84,8 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
             if is_later(req, response):
                 self._log_later(req, response, unix_ms, began_ns)
             else:
-                self._log(req, response, unix_ms, began_ns)
+                var elapsed_us = (monotonic_ns() - began_ns) // 1_000
+                self._write(req, _entry(req, response, unix_ms, elapsed_us))
             return response^
         except error:
             var elapsed_us = (monotonic_ns() - began_ns) // 1_000
@@ -93,14 +94,6 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
                 req, LogEntry(unix_ms, elapsed_us, status, 0, request_id(req))
             )
             raise error^
-
-    def _log(
-        self, req: Request, response: Response, unix_ms: Int, began_ns: Int
-    ) raises:
-        var entry = _entry(req, response)
-        entry.unix_ms = unix_ms
-        entry.elapsed_us = (monotonic_ns() - began_ns) // 1_000
-        self._write(req, entry)
 
     @no_inline
     def _log_later(
@@ -128,9 +121,8 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Logs a request that the server answers in place of the handler."""
         response = self.handler.refuse(req, response^)
-        var entry = _entry(req, response)
-        entry.unix_ms = realtime_ns() // 1_000_000
-        self._write(req, entry)
+        var unix_ms = realtime_ns() // 1_000_000
+        self._write(req, _entry(req, response, unix_ms, elapsed_us=0))
         return response^
 
     def _write(self, req: Request, entry: LogEntry) raises:
@@ -181,9 +173,15 @@ struct _LateEntry[H: Handler, S: LogSink](LaterStep):
         self.log[]._write(req, entry)
 
 
-def _entry(req: Request, response: Response) -> LogEntry:
+def _entry(
+    req: Request, response: Response, unix_ms: Int, elapsed_us: Int
+) -> LogEntry:
     return LogEntry(
-        0, 0, response.status.code, len(response.body), request_id(req)
+        unix_ms,
+        elapsed_us,
+        response.status.code,
+        len(response.body),
+        request_id(req),
     )
 
 
