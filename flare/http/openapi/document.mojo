@@ -145,13 +145,12 @@ def _rename(mut operation: Operation, pattern: String) raises:
 def _with_own_ids(operations: List[Operation]) -> List[Operation]:
     """Numbers ids that stand more than once, for they must be unique."""
     var named = operations.copy()
-    for index in range(len(named)):
-        var count = 1
-        for before in range(index):
-            if operations.at(before).id == operations.at(index).id:
-                count += 1
-        if count > 1 and named.at(index).id.byte_length() > 0:
-            named.at(index).id.write("_", count)
+    var counts = Dict[String, Int]()
+    for ref operation in named:
+        ref count = counts.setdefault(operation.id, 0)
+        count += 1
+        if count > 1 and operation.id.byte_length() > 0:
+            operation.id.write("_", count)
     return named^
 
 
