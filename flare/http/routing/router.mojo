@@ -502,9 +502,7 @@ struct RouteTable(Movable):
         `may_block`. Raises if the method is not registered, the pattern is
         malformed, or another one matches the same paths."""
         var text = String(pattern)
-        self._add(
-            Route(method, text^, [], handler^, max_body_size, may_block)
-        )
+        self._add(Route(method, text^, [], handler^, max_body_size, may_block))
 
     def _add(mut self, var route: Route) raises RouteError:
         # The tree counts routes as this list does.
@@ -577,9 +575,7 @@ def _problem_of(
             return problem^
     if not fallback:
         return String()
-    return find_problem(
-        fallback.held(), operation_of(ANY_METHOD, "/*"), around
-    )
+    return find_problem(fallback.held(), operation_of(ANY_METHOD, "/*"), around)
 
 
 def _drain(routes: List[Route], fallback: Optional[AnyHandler]):
