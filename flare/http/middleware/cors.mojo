@@ -186,10 +186,10 @@ struct Cors[H: Handler](Layer, SetsFields):
         """Lets pages of other origins see an answer of the server's own, if the
         origin was read and is let in."""
         response = self.handler.refuse(req, response^)
-        self.set_fields(req, response.headers)
+        self._set_fields(req, response.headers)
         return response^
 
-    def set_fields(
+    def _set_fields(
         self, req: Request, mut headers: HeaderMap
     ) raises HeaderError:
         """Sets the fields for the request's origin."""

@@ -71,7 +71,7 @@ struct _SetFields(LaterStep):
 trait SetsFields(Movable):
     """Middleware that sets fields on all that its inner handler answers."""
 
-    def set_fields(
+    def _set_fields(
         self, req: Request, mut headers: HeaderMap
     ) raises HeaderError:
         """Sets the fields of the response to a request, and adds to Vary."""
@@ -89,7 +89,7 @@ def serve_with_fields[
             var fields = _fields_of(middleware, req)
             finish_later(req, response, _SetFields(fields^))
         else:
-            middleware.set_fields(req, response.headers)
+            middleware._set_fields(req, response.headers)
         return response^
     except error:
         note_failure_fields(req, _fields_of(middleware, req))
@@ -101,5 +101,5 @@ def _fields_of[
     M: SetsFields
 ](middleware: M, req: Request) raises HeaderError -> HeaderMap:
     var fields = HeaderMap()
-    middleware.set_fields(req, fields)
+    middleware._set_fields(req, fields)
     return fields^

@@ -70,10 +70,10 @@ struct RequestId[H: Handler](Layer, SetsFields):
         """Adds the id to an answer of the server's own."""
         self._name(req)
         response = self.handler.refuse(req, response^)
-        self.set_fields(req, response.headers)
+        self._set_fields(req, response.headers)
         return response^
 
-    def set_fields(
+    def _set_fields(
         self, req: Request, mut headers: HeaderMap
     ) raises HeaderError:
         """Sends the request's id back."""
