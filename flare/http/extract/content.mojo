@@ -30,6 +30,7 @@ comptime _FORM = StaticString("application/x-www-form-urlencoded")
 comptime _JSON = StaticString("application/json")
 
 
+@fieldwise_init
 struct Json[T: Movable & Deinitable](Input):
     """Content in JSON, read into a plain struct.
 
@@ -43,10 +44,6 @@ struct Json[T: Movable & Deinitable](Input):
 
     var value: Self.T
     """What was read."""
-
-    def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint."""
-        self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
@@ -87,6 +84,7 @@ struct Json[T: Movable & Deinitable](Input):
         return json_problem[Self.T]()
 
 
+@fieldwise_init
 struct Form[T: Movable & Deinitable](Input):
     """A form (`application/x-www-form-urlencoded`), read into a plain struct.
 
@@ -102,10 +100,6 @@ struct Form[T: Movable & Deinitable](Input):
 
     var value: Self.T
     """What was read."""
-
-    def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint."""
-        self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
@@ -171,8 +165,13 @@ struct _FormFields(FieldSource):
 def add_misfit(
     mut found: Optional[InputError], name: StaticString, reason: StringSpan
 ):
-    """Adds what is wrong with a field of a form to what was found before."""
-    var error = InputError.of_content(String(name), String(reason))
+    """Adds what is wrong with a field of the content."""
+    add_error(found, InputError.of_content(String(name), String(reason)))
+
+
+@no_inline
+def add_error(mut found: Optional[InputError], var error: InputError):
+    """Adds an error to what was found before, if anything was."""
     if found:
         found.value().add(error^)
     else:
@@ -319,13 +318,10 @@ def check_content[T: Checked](value: T) raises InputError:
 
 @no_inline
 def _error_of_rules(broken: List[BrokenRule]) -> InputError:
-    var error = InputError.of_content(
-        String(broken.at(0).field), broken.at(0).reason
-    )
-    for index in range(1, len(broken)):
-        ref rule = broken.at(index)
-        error.add(InputError.of_content(String(rule.field), rule.reason))
-    return error^
+    var found = Optional[InputError](None)
+    for ref rule in broken:
+        add_misfit(found, rule.field, rule.reason)
+    return found.take()
 
 
 trait Checked(Deinitable, Movable, Ruled):

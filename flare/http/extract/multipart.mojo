@@ -3,6 +3,7 @@
 from flare.bytes.checked import *
 from flare.http.extract.content import (
     Checked,
+    add_error,
     add_misfit,
     check_content,
     check_not_coded,
@@ -27,6 +28,7 @@ comptime ANY_PART_LEN = 1 << 60
 """Stands for no limit but that of the whole content."""
 
 
+@fieldwise_init
 struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
     Input
 ):
@@ -63,10 +65,6 @@ struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
     """Read while it arrives."""
     var value: Self.T
     """What was read."""
-
-    def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint."""
-        self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
@@ -186,11 +184,9 @@ struct _Parts(FieldSource):
                 var reason = String(
                     "is longer than ", PART_MEMORY_LEN_MAX, " bytes"
                 )
-                var error = InputError(413, "body", String(name), reason^)
-                if self.error:
-                    self.error.value().add(error^)
-                else:
-                    self.error = error^
+                add_error(
+                    self.error, InputError(413, "body", String(name), reason^)
+                )
                 return False
             try:
                 texts.append(parts.at(index).text())

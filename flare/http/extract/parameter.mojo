@@ -21,6 +21,7 @@ from flare.net.socket_addr import SocketAddr
 from std.reflection import reflect
 
 
+@fieldwise_init
 struct Parameter[
     T: Movable & Deinitable, name: StaticString, place: StaticString
 ](Input):
@@ -34,10 +35,6 @@ struct Parameter[
 
     var value: Self.T
     """What was read."""
-
-    def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint."""
-        self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
@@ -62,7 +59,13 @@ struct Parameter[
     @staticmethod
     def describe(mut operation: Operation):
         """Says what is taken."""
-        _describe[Self.T](operation, Self.place, Self.name)
+        _add_parameter(
+            operation,
+            Self.place,
+            Self.name,
+            may_be_absent[Self.T](),
+            texts_schema[Self.T](),
+        )
 
 
 comptime PathParam[T: Movable & Deinitable, name: StaticString] = Parameter[
@@ -104,15 +107,12 @@ Parameters:
 """
 
 
+@fieldwise_init
 struct Peer(Input):
     """Where the request came from."""
 
     var address: SocketAddr
     """The address; behind a `TrustedProxies` that of the client."""
-
-    def __init__(out self, address: SocketAddr):
-        """Makes an input, for tests of an endpoint."""
-        self.address = address
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
@@ -233,18 +233,6 @@ def _refused(
     place: StaticString, name: StaticString, error: TextError
 ) -> InputError:
     return InputError(400, place, String(name), String(error.reason))
-
-
-def _describe[
-    T: AnyType
-](mut operation: Operation, place: StaticString, name: StaticString):
-    _add_parameter(
-        operation,
-        place,
-        name,
-        may_be_absent[T](),
-        texts_schema[T](),
-    )
 
 
 def _add_parameter(

@@ -208,10 +208,7 @@ struct MultipartReader[o: ImmOrigin](Readable):
         Raises:
             MultipartError: If the content is no form with files.
         """
-        var content_type = String()
-        var field = req.headers.get("content-type")
-        if field:
-            content_type = String(field.value())
+        var content_type = req.headers.get("content-type", "")
         self._params = req.route_params()
         var boundary: String
         try:

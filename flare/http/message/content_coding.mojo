@@ -6,7 +6,7 @@ from flare.bytes.checked import *
 from flare.compress.content_coding import ContentCoding
 from flare.compress.decoder import Decoder, OUTPUT_LEN_MAX, PIECE_LEN
 from flare.compress.error import CompressError
-from flare.http.message.fields import ListElements
+from flare.http.message.fields import Fields, ListElements
 
 comptime CODING_COUNT_MAX = 3
 """Most codings on top of each other.
@@ -209,6 +209,18 @@ struct AcceptEncoding(Copyable, Movable):
         self._weights = Array[Int16, _CODING_COUNT + 1](fill=_ABSENT)
         for element in ListElements(value.as_bytes().as_imm()):
             self._note(element)
+
+    def __init__(out self, fields: Fields):
+        """Reads all lines of the field, which make one list (RFC 9110 section
+        5.3).
+
+        Args:
+            fields: Those of a request.
+        """
+        var value = String()
+        for line in fields.get_all("accept-encoding"):
+            value.write(line, ",")
+        self = Self(value)
 
     def weight(self, coding: ContentCoding) -> Int:
         """Tells how much the client wants a coding: 0 (not at all) to

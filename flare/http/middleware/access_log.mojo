@@ -84,7 +84,8 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
             if is_later(req, response):
                 self._log_later(req, response, unix_ms, began_ns)
             else:
-                self._log(req, response, unix_ms, began_ns)
+                var elapsed_us = (monotonic_ns() - began_ns) // 1_000
+                self._write(req, _entry(req, response, unix_ms, elapsed_us))
             return response^
         except error:
             var elapsed_us = (monotonic_ns() - began_ns) // 1_000
@@ -93,14 +94,6 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
                 req, LogEntry(unix_ms, elapsed_us, status, 0, request_id(req))
             )
             raise error^
-
-    def _log(
-        self, req: Request, response: Response, unix_ms: Int, began_ns: Int
-    ) raises:
-        var entry = _entry(req, response)
-        entry.unix_ms = unix_ms
-        entry.elapsed_us = (monotonic_ns() - began_ns) // 1_000
-        self._write(req, entry)
 
     @no_inline
     def _log_later(
@@ -120,16 +113,16 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
                 OwnedRequest(copy_of=req),
                 unix_ms,
                 began_ns,
-                deferred_call(req)[].upstream,
+                deferred_call(req)[].upstream.copy(),
+                is_written=False,
             ),
         )
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Logs a request that the server answers in place of the handler."""
         response = self.handler.refuse(req, response^)
-        var entry = _entry(req, response)
-        entry.unix_ms = realtime_ns() // 1_000_000
-        self._write(req, entry)
+        var unix_ms = realtime_ns() // 1_000_000
+        self._write(req, _entry(req, response, unix_ms, elapsed_us=0))
         return response^
 
     def _write(self, req: Request, entry: LogEntry) raises:
@@ -139,6 +132,7 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
             self.sink.write_line(text_line(req, entry))
 
 
+@fieldwise_init
 struct _LateEntry[H: Handler, S: LogSink](LaterStep):
     """A line about a response that is made later, or for which nobody waits any
     more."""
@@ -150,21 +144,6 @@ struct _LateEntry[H: Handler, S: LogSink](LaterStep):
     var began_ns: Int
     var upstream: Optional[ArcPointer[UpstreamFacts]]
     var is_written: Bool
-
-    def __init__(
-        out self,
-        log: Pointer[AccessLog[Self.H, Self.S], ImmUntrackedOrigin],
-        var request: OwnedRequest,
-        unix_ms: Int,
-        began_ns: Int,
-        upstream: Optional[ArcPointer[UpstreamFacts]],
-    ):
-        self.log = log
-        self.request = request^
-        self.unix_ms = unix_ms
-        self.began_ns = began_ns
-        self.upstream = upstream.copy()
-        self.is_written = False
 
     def __deinit__(deinit self):
         if not self.is_written:
@@ -194,9 +173,15 @@ struct _LateEntry[H: Handler, S: LogSink](LaterStep):
         self.log[]._write(req, entry)
 
 
-def _entry(req: Request, response: Response) -> LogEntry:
+def _entry(
+    req: Request, response: Response, unix_ms: Int, elapsed_us: Int
+) -> LogEntry:
     return LogEntry(
-        0, 0, response.status.code, len(response.body), request_id(req)
+        unix_ms,
+        elapsed_us,
+        response.status.code,
+        len(response.body),
+        request_id(req),
     )
 
 

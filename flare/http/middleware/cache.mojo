@@ -559,6 +559,7 @@ struct Cache[H: Handler](Layer):
         _ = fields^
 
 
+@fieldwise_init
 struct _Fetched[H: Handler](LaterStep):
     """What is done with a response that the inner handler has made later."""
 
@@ -566,16 +567,6 @@ struct _Fetched[H: Handler](LaterStep):
     var fetch: Optional[CacheFetch]
     # SAFETY: see `Cache._erased`.
     var cache: Erased
-
-    def __init__(
-        out self,
-        var request: OwnedRequest,
-        var fetch: CacheFetch,
-        cache: Erased,
-    ):
-        self.request = request^
-        self.fetch = fetch^
-        self.cache = cache
 
     def finish(mut self, var response: Response) raises -> Response:
         return self.cache.unsafe_bitcast[Cache[Self.H]]()[]._finish(

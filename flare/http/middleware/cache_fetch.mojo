@@ -73,17 +73,10 @@ struct CacheFetch(Movable):
         swap(self.claim, start.claim)
         swap(self.joined, start.joined)
 
-    def is_waited_for(self) -> Bool:
-        if not self.joined:
-            return False
-        return self.joined.held().state() == FetchState.RUNNING
-
-    def was_abandoned(self) -> Bool:
-        """Tells whether the fetch that was joined has ended without an answer,
-        since its client has gone, so that another one may take it over."""
-        if not self.joined:
-            return False
-        return self.joined.held().state() == FetchState.ABANDONED
+    def has_joined(self, state: FetchState) -> Bool:
+        """Tells whether a fetch was joined that is in a state now. One that is
+        `ABANDONED`, since its client has gone, may be taken over."""
+        return self.joined and self.joined.held().state() == state
 
     def take_joined(mut self, req: Request, policy: CachePolicy) -> Bool:
         """Takes what the fetch that was joined has brought; False if the

@@ -3,6 +3,7 @@ where the inner handler answers later: on the worker's own loop, without a threa
 
 from flare.bytes.checked import *
 from flare.bytes.erased import Erased
+from flare.http.cache.fetches import FetchState
 from flare.http.cache.store import CacheStore
 from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.extensions import ExtensionScope
@@ -193,7 +194,7 @@ struct FetchWait(Errand, LoopTask):
         ref fetch = self._fetch.held()
         if fetch.ticket:
             return not fetch.ticket.held().is_done()
-        return fetch.is_waited_for()
+        return fetch.has_joined(FetchState.RUNNING)
 
     def _look(mut self) raises:
         """Waits on, or answers, or asks the inner handler after all."""
@@ -208,7 +209,10 @@ struct FetchWait(Errand, LoopTask):
             self._finish(answer.take())
             return
         ref fetch = self._fetch.held()
-        if fetch.was_abandoned() and self._loop[].now_ms < self._end_ms:
+        if (
+            fetch.has_joined(FetchState.ABANDONED)
+            and self._loop[].now_ms < self._end_ms
+        ):
             fetch.begin(self._store)
             if fetch.joined:
                 self._pause()

@@ -193,12 +193,7 @@ def _note_coding(mut headers: HeaderMap) raises HeaderError:
 
 
 def _choose(req: Request, offered: List[ContentCoding]) -> ContentCoding:
-    var value = String()
-    for line in req.headers.get_all("accept-encoding"):
-        if value.byte_length() > 0:
-            value.write(", ")
-        value.write(line)
-    var chosen = AcceptEncoding(value).choose(offered)
+    var chosen = AcceptEncoding(req.headers).choose(offered)
     return chosen.or_else(ContentCoding.IDENTITY)
 
 

@@ -75,8 +75,7 @@ struct Conditional[H: Handler](Layer):
                 requests with conditions and for GET and HEAD. What it raises
                 goes to the caller, and the handler is not called.
         """
-        self.handler = handler^
-        self.makes_tags = makes_tags
+        self = Self(handler^, makes_tags=makes_tags)
         self._hook = hook
 
     def serve(self, req: Request) raises -> Response:

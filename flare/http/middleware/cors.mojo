@@ -10,10 +10,8 @@ from flare.http.message.header_map import (
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.handler.failure import note_failure_fields
 from flare.http.handler.handler import Handler
-from flare.http.handler.later import is_later
-from flare.http.middleware.late_response import set_later
+from flare.http.middleware.late_response import SetsFields, serve_with_fields
 from flare.http.routing.stack import Layer
 from flare.url.url import Url
 
@@ -132,7 +130,7 @@ def _check_origin(origin: String) raises:
         )
 
 
-struct Cors[H: Handler](Layer):
+struct Cors[H: Handler](Layer, SetsFields):
     """Lets pages of other origins call the inner handler from scripts.
 
     Preflights (OPTIONS with Access-Control-Request-Method) are answered here.
@@ -173,7 +171,8 @@ struct Cors[H: Handler](Layer):
 
         Raises:
             Error: What the inner handler raises. The answer to it has the
-                fields, too.
+                fields, too, so that the page is told of the 500, and not of its
+                origin.
         """
         if (
             req.method == Method.OPTIONS
@@ -181,34 +180,19 @@ struct Cors[H: Handler](Layer):
             and "access-control-request-method" in req.headers
         ):
             return self._preflight(req)
-        try:
-            var response = self.handler.serve(req)
-            if not is_later(req, response):
-                self._let_in(req, response.headers)
-                return response^
-            set_later(req, response, self._fields(req))
-            return response^
-        except error:
-            # So that the page is told of the 500, and not of its origin.
-            note_failure_fields(req, self._fields(req))
-            raise error^
+        return serve_with_fields(self.handler, req, self)
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lets pages of other origins see an answer of the server's own, if the
         origin was read and is let in."""
         response = self.handler.refuse(req, response^)
-        self._let_in(req, response.headers)
+        self._set_fields(req, response.headers)
         return response^
 
-    @no_inline
-    def _fields(self, req: Request) raises HeaderError -> HeaderMap:
-        """Makes the fields for the request's origin."""
-        var fields = HeaderMap()
-        self._let_in(req, fields)
-        return fields^
-
-    def _let_in(self, req: Request, mut headers: HeaderMap) raises HeaderError:
-        """Adds the fields for the request's origin."""
+    def _set_fields(
+        self, req: Request, mut headers: HeaderMap
+    ) raises HeaderError:
+        """Sets the fields for the request's origin."""
         var origin = _origin(req)
         if self._is_open:
             # Also without an origin: the same is given to all, so a cache may

@@ -20,7 +20,7 @@ from flare.http.handler.failure import (
 from flare.http.handler.handler import Handler
 from flare.http.handler.later import is_later
 from flare.http.routing.stack import Layer
-from flare.json.writer import JsonWriter
+from flare.json.writer import JsonComposer
 
 
 @fieldwise_init
@@ -57,18 +57,12 @@ def problem_json(req: Request, problem: Problem) raises -> Response:
     Raises:
         Error: If the detail is not UTF-8.
     """
-    var writer = JsonWriter()
-    writer.begin_object()
-    writer.key("title")
-    writer.value(problem.status.reason())
-    writer.key("status")
-    writer.value(problem.status.code)
+    var writer = JsonComposer()
+    writer.text("title", problem.status.reason())
+    writer.number("status", problem.status.code)
     if problem.detail.byte_length() > 0:
-        writer.key("detail")
-        writer.value(problem.detail)
-    writer.key("request_id")
-    writer.value(request_id(req))
-    writer.end_object()
+        writer.text("detail", problem.detail)
+    writer.text("request_id", request_id(req))
     return Response(
         problem.status,
         writer^.finish(),
@@ -76,6 +70,7 @@ def problem_json(req: Request, problem: Problem) raises -> Response:
     )
 
 
+@fieldwise_init
 struct ErrorHandler[H: Handler](ChangesResponses, Layer):
     """Gives every answer that tells of an error the same shape.
 
@@ -101,11 +96,6 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
     """What answers."""
     var format: ErrorFormat
     """What gives errors their shape, such as `problem_json`."""
-
-    def __init__(out self, var handler: Self.H, format: ErrorFormat):
-        """Wraps a handler."""
-        self.handler = handler^
-        self.format = format
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, and shapes what is an error.
@@ -211,6 +201,7 @@ def log_and_hide(req: Request, error: Error) -> Response:
     return internal_error()
 
 
+@fieldwise_init
 struct Recover[H: Handler](Layer):
     """Turns what the inner handler raises into a response.
 
@@ -241,11 +232,6 @@ struct Recover[H: Handler](Layer):
         """Wraps a handler; errors are logged, and answered with a plain 500."""
         self.handler = handler^
         self.hook = log_and_hide
-
-    def __init__(out self, var handler: Self.H, hook: ErrorHook):
-        """Wraps a handler."""
-        self.handler = handler^
-        self.hook = hook
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, or the hook.

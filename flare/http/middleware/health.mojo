@@ -4,7 +4,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import APPLICATION_JSON, Response
 from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.handler.ready_switch import ReadySwitch
-from flare.json.writer import JsonWriter
+from flare.json.writer import JsonComposer
 
 comptime HealthCheck = def() raises thin -> None
 """Finds out whether a part works; raises with the reason if not."""
@@ -70,16 +70,12 @@ struct Readiness(Handler):
             Error: Never.
         """
         var is_ready = self.switch.is_ready()
-        var writer = JsonWriter()
-        writer.begin_object()
-        writer.key("switch")
-        writer.value("ok" if is_ready else "off")
+        var writer = JsonComposer()
+        writer.text("switch", "ok" if is_ready else "off")
         for ref named in self._checks:
             var works = _works(named.check)
-            writer.key(named.name)
-            writer.value("ok" if works else "failed")
+            writer.text(named.name, "ok" if works else "failed")
             is_ready = is_ready and works
-        writer.end_object()
         return _report(200 if is_ready else 503, writer^.finish())
 
 

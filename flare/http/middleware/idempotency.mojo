@@ -48,12 +48,7 @@ def by_authorization(req: Request) -> String:
     Returns:
         Its Authorization field; empty if it has none.
     """
-    return _field(req, "authorization")
-
-
-def _field(req: Request, name: StringSpan) -> String:
-    var value = req.headers.get(name)
-    return String(value.value()) if value else String()
+    return req.headers.get("authorization", "")
 
 
 comptime _COPY_COUNT_MAX = 64
@@ -391,7 +386,7 @@ struct FirstAnswers(Movable):
         known.claim.fingerprint = _digest(
             req.method_name,
             req.url,
-            _field(req, "content-type"),
+            req.headers.get("content-type", ""),
             req.body,
         )
         try:

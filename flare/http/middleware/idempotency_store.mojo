@@ -128,12 +128,9 @@ struct AnswerTable(Movable, Sized):
     ) raises -> KeyRecord:
         """Takes a key for a request, busy until `ends_ms`. Returns what was
         known before."""
-        if claim.key in self._newer:
-            ref entry = self._newer[claim.key]
-            if entry.ends_ms > now_ms:
-                return _told(entry, claim.fingerprint)
-        elif claim.key in self._older:
-            ref entry = self._older[claim.key]
+        ref half = self._newer if claim.key in self._newer else self._older
+        if claim.key in half:
+            ref entry = half[claim.key]
             if entry.ends_ms > now_ms:
                 return _told(entry, claim.fingerprint)
         self._put(claim.key, _Entry(claim, ends_ms))
@@ -163,13 +160,11 @@ struct AnswerTable(Movable, Sized):
             self._drop(claim.key)
 
     def _is_of_another(self, claim: KeyClaim, now_ms: Int) raises -> Bool:
-        if claim.key in self._newer:
-            ref entry = self._newer[claim.key]
-            return entry.owner != claim.owner and entry.ends_ms > now_ms
-        if claim.key in self._older:
-            ref entry = self._older[claim.key]
-            return entry.owner != claim.owner and entry.ends_ms > now_ms
-        return False
+        ref half = self._newer if claim.key in self._newer else self._older
+        if claim.key not in half:
+            return False
+        ref entry = half[claim.key]
+        return entry.owner != claim.owner and entry.ends_ms > now_ms
 
     def _drop(mut self, key: String) raises:
         if key in self._newer:

@@ -1,11 +1,13 @@
 """Middleware that changes responses, where they are made later."""
 
 from flare.bytes.ascii import equals_ignore_case
-from flare.http.message.header_map import HeaderMap, add_vary
+from flare.http.message.header_map import HeaderError, HeaderMap, add_vary
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.handler.later import LaterStep, finish_later
+from flare.http.handler.failure import note_failure_fields
+from flare.http.handler.handler import Handler
+from flare.http.handler.later import LaterStep, finish_later, is_later
 
 comptime CLIENT_GONE = 499
 """The status that figures and logs give a request whose client has gone before
@@ -66,11 +68,38 @@ struct _SetFields(LaterStep):
         return response^
 
 
+trait SetsFields(Movable):
+    """Middleware that sets fields on all that its inner handler answers."""
+
+    def _set_fields(
+        self, req: Request, mut headers: HeaderMap
+    ) raises HeaderError:
+        """Sets the fields of the response to a request, and adds to Vary."""
+        ...
+
+
+def serve_with_fields[
+    H: Handler, M: SetsFields
+](handler: H, req: Request, middleware: M) raises -> Response:
+    """Lets a handler answer, and has middleware set fields on the response, also
+    on one that is made later, and on the answer to what the handler raises."""
+    try:
+        var response = handler.serve(req)
+        if is_later(req, response):
+            var fields = _fields_of(middleware, req)
+            finish_later(req, response, _SetFields(fields^))
+        else:
+            middleware._set_fields(req, response.headers)
+        return response^
+    except error:
+        note_failure_fields(req, _fields_of(middleware, req))
+        raise error^
+
+
 @no_inline
-def set_later(
-    req: Request, mut response: Response, var fields: HeaderMap
-) raises:
-    """Has fields set on a response when it is there, as `is_later` has told, in
-    place of those that it brings; Vary is added to. Raises if the inner handler
-    does not answer later."""
-    finish_later(req, response, _SetFields(fields^))
+def _fields_of[
+    M: SetsFields
+](middleware: M, req: Request) raises HeaderError -> HeaderMap:
+    var fields = HeaderMap()
+    middleware._set_fields(req, fields)
+    return fields^

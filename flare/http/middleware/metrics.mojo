@@ -250,6 +250,7 @@ def _write_seconds(time_us: Int, mut writer: Some[Writer]):
     writer.write("0" * (6 - fraction.byte_length()), fraction)
 
 
+@fieldwise_init
 struct RequestMetrics[H: Handler](Layer):
     """Counts the requests to the inner handler, by route, method, status and
     time, and those that the server refuses.
@@ -269,11 +270,6 @@ struct RequestMetrics[H: Handler](Layer):
     var metrics: Metrics
     """Where it is counted."""
 
-    def __init__(out self, var handler: Self.H, metrics: Metrics):
-        """Wraps a handler."""
-        self.handler = handler^
-        self.metrics = metrics
-
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, and counts it; an error counts as 500."""
         var place = self.metrics.begin()
@@ -282,24 +278,16 @@ struct RequestMetrics[H: Handler](Layer):
             var response = self.handler.serve(req)
             if is_later(req, response):
                 self._end_later(req, response, place, began_ns)
-                return response^
-            self.metrics.end(
-                place,
-                req.method,
-                response.status.code,
-                (monotonic_ns() - began_ns) // 1_000,
-                req.route(),
-            )
+            else:
+                self._end(req, response.status.code, place, began_ns)
             return response^
         except error:
-            self.metrics.end(
-                place,
-                req.method,
-                failure_status(req, error),
-                (monotonic_ns() - began_ns) // 1_000,
-                req.route(),
-            )
+            self._end(req, failure_status(req, error), place, began_ns)
             raise error^
+
+    def _end(self, req: Request, status: Int, place: Int, began_ns: Int):
+        var elapsed_us = (monotonic_ns() - began_ns) // 1_000
+        self.metrics.end(place, req.method, status, elapsed_us, req.route())
 
     @no_inline
     def _end_later(
@@ -313,7 +301,12 @@ struct RequestMetrics[H: Handler](Layer):
             req,
             response,
             _LateCount(
-                self.metrics, place, began_ns, req.method, String(req.route())
+                self.metrics,
+                place,
+                began_ns,
+                req.method,
+                String(req.route()),
+                is_counted=False,
             ),
         )
 
@@ -324,6 +317,7 @@ struct RequestMetrics[H: Handler](Layer):
         return response^
 
 
+@fieldwise_init
 struct _LateCount(LaterStep):
     """A request that is counted when its response is there, or when nobody
     waits for it any more."""
@@ -334,21 +328,6 @@ struct _LateCount(LaterStep):
     var method: Method
     var route: String
     var is_counted: Bool
-
-    def __init__(
-        out self,
-        metrics: Metrics,
-        place: Int,
-        began_ns: Int,
-        method: Method,
-        var route: String,
-    ):
-        self.metrics = metrics
-        self.place = place
-        self.began_ns = began_ns
-        self.method = method
-        self.route = route^
-        self.is_counted = False
 
     def __deinit__(deinit self):
         if not self.is_counted:

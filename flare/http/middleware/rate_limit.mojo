@@ -153,10 +153,7 @@ struct RateLimit[H: Handler](Layer):
             # A store is not asked twice, nor on the worker's own thread.
             return self.handler.policy_for(req)
         var key = _bounded(self.key(req))
-        var has_token: Bool
-        var buckets = self._buckets.lock()
-        has_token = buckets[].has_token(key, monotonic_ns())
-        _ = buckets^
+        var has_token = self._buckets.lock()[].has_token(key, monotonic_ns())
         var policy = self.handler.policy_for(req)
         if has_token:
             return policy
@@ -176,8 +173,7 @@ struct RateLimit[H: Handler](Layer):
                 return BucketVerdict(True, 0, 0)
             if self.fallback == RateFallback.REFUSE:
                 return BucketVerdict(False, _NOT_COUNTED, 0)
-        var buckets = self._buckets.lock()
-        return buckets[].take(key, monotonic_ns())
+        return self._buckets.lock()[].take(key, monotonic_ns())
 
 
 comptime _KEY_LEN_MAX = 64

@@ -5,10 +5,8 @@ from flare.bytes.scan import TCHAR
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.request import REQUEST_ID_LEN_MAX, Request
 from flare.http.message.response import Response
-from flare.http.handler.failure import note_failure_fields
 from flare.http.handler.handler import Handler
-from flare.http.handler.later import is_later
-from flare.http.middleware.late_response import set_later
+from flare.http.middleware.late_response import SetsFields, serve_with_fields
 from flare.http.routing.stack import Layer
 from flare.sys.errno import OsError
 from flare.sys.memory_map import SharedCounters
@@ -17,7 +15,7 @@ from flare.sys.random import fill_random
 comptime _OWN_LEN = 32
 
 
-struct RequestId[H: Handler](Layer):
+struct RequestId[H: Handler](Layer, SetsFields):
     """Gives each request an id, and sends it back as X-Request-Id.
 
     Whoever asks for the id before (`request_id`) makes it, and it is kept; so
@@ -66,23 +64,20 @@ struct RequestId[H: Handler](Layer):
                 too.
         """
         self._name(req)
-        try:
-            var response = self.handler.serve(req)
-            if not is_later(req, response):
-                _tell(req, response.headers)
-                return response^
-            set_later(req, response, _field(req))
-            return response^
-        except error:
-            note_failure_fields(req, _field(req))
-            raise error^
+        return serve_with_fields(self.handler, req, self)
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Adds the id to an answer of the server's own."""
         self._name(req)
         response = self.handler.refuse(req, response^)
-        _tell(req, response.headers)
+        self._set_fields(req, response.headers)
         return response^
+
+    def _set_fields(
+        self, req: Request, mut headers: HeaderMap
+    ) raises HeaderError:
+        """Sends the request's id back."""
+        headers.set("X-Request-Id", req.route_params()[].record.id())
 
     def _name(self, req: Request):
         """Gives the request an id, unless somebody asked for it before."""
@@ -114,18 +109,6 @@ def _write_hex(mut room: Array[UInt8, _OWN_LEN], start: Int, number: UInt64):
     """Writes sixteen digits; `start` is 0 or 16."""
     # SAFETY: sixteen octets from either start lie within the room.
     room.unsafe_ptr().unsafe_store(start, hex_digits(number))
-
-
-@no_inline
-def _field(req: Request) raises HeaderError -> HeaderMap:
-    var fields = HeaderMap()
-    _tell(req, fields)
-    return fields^
-
-
-def _tell(req: Request, mut headers: HeaderMap) raises HeaderError:
-    ref record = req.route_params()[].record
-    headers.set("X-Request-Id", record.id())
 
 
 def _is_fit(id: StringSpan) -> Bool:

@@ -105,9 +105,7 @@ struct Sessions[H: Handler](Layer):
             keys: What signs ids; the first key signs new ones.
             store: Keeps the values, such as `RedisSessions`.
         """
-        self.handler = handler^
-        self.config = config^
-        self._keys = ArcPointer(keys^)
+        self = Self(handler^, keys^, config^)
         self._store = ArcPointer(_Store(store^))
 
     def serve(self, req: Request) raises -> Response:

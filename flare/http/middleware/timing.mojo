@@ -21,6 +21,7 @@ comptime _PREFIX = StaticString("total;dur=")
 comptime _VALUE_LEN_MAX = 40
 
 
+@fieldwise_init
 struct Timing[H: Handler](Layer):
     """Sets Server-Timing to the milliseconds spent in the inner handler.
 
@@ -35,10 +36,6 @@ struct Timing[H: Handler](Layer):
     comptime Around[I: Handler]: Handler = Timing[I]
     var handler: Self.H
     """What answers."""
-
-    def __init__(out self, var handler: Self.H):
-        """Wraps a handler."""
-        self.handler = handler^
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, and times it.

@@ -30,6 +30,7 @@ struct ForwardedField(Equatable, TrivialRegisterPassable):
     """X-Forwarded-For, with X-Forwarded-Proto and X-Forwarded-Host."""
 
 
+@fieldwise_init
 struct TrustedProxies[H: Handler](Layer):
     """Puts the client's address in the place of its proxy's, as `req.peer`.
 
@@ -65,17 +66,6 @@ struct TrustedProxies[H: Handler](Layer):
     """Where one's own proxies are."""
     var field: ForwardedField
     """What they tell by."""
-
-    def __init__(
-        out self,
-        var handler: Self.H,
-        var networks: List[IpNetwork],
-        field: ForwardedField,
-    ):
-        """Wraps a handler."""
-        self.handler = handler^
-        self.networks = networks^
-        self.field = field
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, with the client as the peer."""

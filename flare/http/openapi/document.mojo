@@ -81,26 +81,27 @@ def openapi_document(
     writer.text("version", info.version)
     writer.end_object()
     writer.begin_object("paths")
+    var paths = Dict[String, List[Int]]()
     for index in range(len(named)):
-        var path = template(named.at(index).pattern)
-        if _stands_before(named, index, path):
-            continue
-        writer.begin_object(path)
-        _write_path(writer, named, index, path)
+        paths.setdefault(template(named.at(index).pattern), []).append(index)
+    for path in paths.items():
+        writer.begin_object(path.key)
+        _write_path(writer, named, path.value)
+        writer.end_object()
     writer.end_object()
     _write_components(writer, operations, components)
     return writer^.finish()
 
 
-def template(pattern: String) raises -> String:
+def template(pattern: String, *, has_names: Bool = True) raises -> String:
     """Writes a pattern as OpenAPI does: `/users/{id}` for `/users/:id`; what a
-    `*name` stands for may hold slashes there."""
+    `*name` stands for may hold slashes there. Without names it is `/users/{}`."""
     var path = String()
     for segment in parse_pattern(pattern):
         if segment.kind == SEGMENT_STATIC:
             path.write("/", segment.text)
         else:
-            path.write("/{", segment.text, "}")
+            path.write("/{", segment.text if has_names else "", "}")
     return path^
 
 
@@ -110,27 +111,13 @@ def with_one_template(
     """Gives routes of `Router.operations` that differ in nothing but the names
     of their parameters the names of the first: OpenAPI has one template for all
     methods of a path, and knows no difference between `:name` and `*name`."""
-    var shapes = List[String]()
+    var first_patterns = Dict[String, String]()
     for ref operation in operations:
-        shapes.append(_shape(operation.pattern))
-    for index in range(len(operations)):
-        for before in range(index):
-            if shapes[before] == shapes[index]:
-                var pattern = operations[before].pattern
-                _rename(operations[index], pattern)
-                break
+        var shape = template(operation.pattern, has_names=False)
+        var first = first_patterns.setdefault(shape^, operation.pattern)
+        if first != operation.pattern:
+            _rename(operation, first)
     return operations^
-
-
-def _shape(pattern: String) raises -> String:
-    """Writes a pattern without the names of its parameters."""
-    var shape = String()
-    for segment in parse_pattern(pattern):
-        if segment.kind == SEGMENT_STATIC:
-            shape.write("/", segment.text)
-        else:
-            shape.write("/{}")
-    return shape^
 
 
 def _rename(mut operation: Operation, pattern: String) raises:
@@ -158,37 +145,22 @@ def _rename(mut operation: Operation, pattern: String) raises:
 def _with_own_ids(operations: List[Operation]) -> List[Operation]:
     """Numbers ids that stand more than once, for they must be unique."""
     var named = operations.copy()
-    for index in range(len(named)):
-        var count = 1
-        for before in range(index):
-            if operations.at(before).id == operations.at(index).id:
-                count += 1
-        if count > 1 and named.at(index).id.byte_length() > 0:
-            named.at(index).id.write("_", count)
+    var counts = Dict[String, Int]()
+    for ref operation in named:
+        ref count = counts.setdefault(operation.id, 0)
+        count += 1
+        if count > 1 and operation.id.byte_length() > 0:
+            operation.id.write("_", count)
     return named^
 
 
-def _stands_before(
-    operations: List[Operation], end: Int, path: String
-) raises -> Bool:
-    for index in range(end):
-        if template(operations.at(index).pattern) == path:
-            return True
-    return False
-
-
 def _write_path(
-    mut writer: JsonComposer,
-    operations: List[Operation],
-    start: Int,
-    path: String,
+    mut writer: JsonComposer, operations: List[Operation], indices: List[Int]
 ) raises:
-    """Writes all operations of a path, each method once."""
+    """Writes the operations of a path, each method once."""
     var written = List[String]()
-    for index in range(start, len(operations)):
+    for index in indices:
         ref operation = operations.at(index)
-        if template(operation.pattern) != path or operation.method == "*":
-            continue
         # The Path Item Object has no room for methods beside these.
         var method = operation.method.lower()
         if method in [
@@ -206,14 +178,13 @@ def _write_path(
                 continue
             written.append(method)
             _write_operation(writer, method, operation)
-    for index in range(start, len(operations)):
+    for index in indices:
         ref operation = operations.at(index)
-        if template(operation.pattern) != path or operation.method != "*":
+        if operation.method != "*":
             continue
         for method in ["get", "post", "put", "patch", "delete"]:
             if String(method) not in written:
                 _write_operation(writer, method, operation)
-    writer.end_object()
 
 
 def _write_operation(

@@ -125,12 +125,7 @@ struct RouteTree(Movable):
         -1."""
         var node = 0
         for ref segment in segments:
-            if segment.kind == SEGMENT_STATIC:
-                node = self._table.find(node, segment.text.as_bytes())
-            elif segment.kind == SEGMENT_PARAM:
-                node = self._nodes.at(node).param
-            else:
-                node = self._nodes.at(node).rest
+            node = self._child(node, segment)
             if node < 0:
                 return -1
         for leaf in self._nodes.at(node).leaves:
@@ -142,27 +137,26 @@ struct RouteTree(Movable):
         """Puts a route where its segments lead."""
         var node = 0
         for ref segment in segments:
-            if segment.kind == SEGMENT_STATIC:
-                var child = self._table.find(node, segment.text.as_bytes())
-                if child < 0:
-                    child = self._new_node()
+            var child = self._child(node, segment)
+            if child < 0:
+                child = len(self._nodes)
+                self._nodes.append(_Node())
+                if segment.kind == SEGMENT_STATIC:
                     self._table.add(node, segment.text, child)
-                node = child
-            elif segment.kind == SEGMENT_PARAM:
-                if self._nodes.at(node).param < 0:
-                    var child = self._new_node()
+                elif segment.kind == SEGMENT_PARAM:
                     self._nodes.at(node).param = child
-                node = self._nodes.at(node).param
-            else:
-                if self._nodes.at(node).rest < 0:
-                    var child = self._new_node()
+                else:
                     self._nodes.at(node).rest = child
-                node = self._nodes.at(node).rest
+            node = child
         self._nodes.at(node).leaves.append(_Leaf(method, route))
 
-    def _new_node(mut self) -> Int:
-        self._nodes.append(_Node())
-        return len(self._nodes) - 1
+    def _child(self, node: Int, segment: Segment) -> Int:
+        """Finds the node that a segment of a pattern leads to, or -1."""
+        if segment.kind == SEGMENT_STATIC:
+            return self._table.find(node, segment.text.as_bytes())
+        if segment.kind == SEGMENT_PARAM:
+            return self._nodes.at(node).param
+        return self._nodes.at(node).rest
 
     def find(
         self, method: Method, path: Span[UInt8, _], mut found: RouteMatch

@@ -283,7 +283,14 @@ struct Router(Handler):
     def operations(self) -> List[Operation]:
         """Gives what the routes take, one operation a route, in the order of
         registration, for documents."""
-        return self._table[].operations()
+        ref routes = self._table[].routes
+        var operations = List[Operation]()
+        for index in range(len(routes)):
+            ref route = routes.at(index)
+            var operation = operation_of(route.method, route.pattern)
+            route.handler.describe(operation)
+            operations.append(operation^)
+        return operations^
 
     def serve(self, req: Request) raises -> Response:
         """Lets the route of a request answer it; without one the answer is 400,
@@ -353,21 +360,20 @@ struct Router(Handler):
 
     def claims(self) -> HandlerClaims:
         """Tells what requests of a route, or of the fallback, may need."""
-        return self._table[].claims()
+        ref table = self._table[]
+        return _claims_of(table.routes, table.fallback)
 
     def problem(self, around: Surroundings) -> String:
         """Tells of a handler that takes a path parameter which its route does
         not have, or a state that no `App` around it lends: which route, what it
         has and what its handler takes; empty if all is well."""
-        return self._table[].problem(around)
+        ref table = self._table[]
+        return _problem_of(table.routes, "", table.fallback, around)
 
     def drained(self):
         """Lets the handlers of all routes finish."""
         ref table = self._table[]
-        for index in range(len(table.routes)):
-            table.routes.at(index).handler.drained()
-        if table.fallback:
-            table.fallback.held().drained()
+        _drain(table.routes, table.fallback)
 
 
 def with_allow(var response: Response, allowed: UInt64) raises -> Response:
@@ -419,6 +425,7 @@ def _told(status: Int, var reason: String) -> Response:
     return Response(status, reason^, content_type=TEXT_PLAIN)
 
 
+@fieldwise_init
 struct Route(Movable):
     """What a router keeps of one registration."""
 
@@ -432,25 +439,6 @@ struct Route(Movable):
     var may_block: Bool
     """False if the handler never takes long."""
 
-    def __init__(
-        out self,
-        method: UInt8,
-        pattern: StringSpan,
-        var names: List[String],
-        var handler: AnyHandler,
-        max_body_size: Int,
-        may_block: Bool,
-    ):
-        """Makes a route of a method or of `ANY_METHOD`; the most content may be
-        `DEFAULT_BODY_LIMIT`. The handler never takes long unless it
-        `may_block`."""
-        self.method = method
-        self.pattern = String(pattern)
-        self.names = names^
-        self.handler = handler^
-        self.max_body_size = max_body_size
-        self.may_block = may_block
-
     @always_inline
     def lend_pattern(self) -> StringSpan[ImmUntrackedOrigin]:
         """Lends the pattern to the records of requests, while the router lives."""
@@ -458,13 +446,6 @@ struct Route(Movable):
         return unsafe_lend_text[ImmUntrackedOrigin](
             self.pattern.unsafe_ptr(), self.pattern.byte_length()
         )
-
-    def operation(self) -> Operation:
-        """Tells what the route takes, by its pattern, and by what the handler
-        says of itself."""
-        var operation = operation_of(self.method, self.pattern)
-        self.handler.describe(operation)
-        return operation^
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells how a request of this route is to be treated, by its
@@ -474,9 +455,6 @@ struct Route(Movable):
             policy.max_body_size = self.max_body_size
         policy.blocks = policy.blocks and self.may_block
         return policy
-
-    def take_handler(deinit self) -> AnyHandler:
-        return self.handler^
 
 
 def operation_of(method: UInt8, pattern: String) -> Operation:
@@ -488,8 +466,7 @@ def operation_of(method: UInt8, pattern: String) -> Operation:
 
 
 struct RouteTable(Movable):
-    """Routes in the order of registration, and the tree that finds them; tells
-    of them what their `Router` does."""
+    """Routes in the order of registration, and the tree that finds them."""
 
     var tree: RouteTree
     var routes: List[Route]
@@ -524,12 +501,14 @@ struct RouteTable(Movable):
         `DEFAULT_BODY_LIMIT`. The handler never takes long unless it
         `may_block`. Raises if the method is not registered, the pattern is
         malformed, or another one matches the same paths."""
+        var text = String(pattern)
+        self._add(Route(method, text^, [], handler^, max_body_size, may_block))
+
+    def _add(mut self, var route: Route) raises RouteError:
         # The tree counts routes as this list does.
-        _ = self.tree.add(method, pattern)
-        var names = param_names(pattern)
-        self.routes.append(
-            Route(method, pattern, names^, handler^, max_body_size, may_block)
-        )
+        _ = self.tree.add(route.method, route.pattern)
+        route.names = param_names(route.pattern)
+        self.routes.append(route^)
 
     def mount(mut self, prefix: StringSpan, mut other: Self) raises RouteError:
         """Takes over another table's routes and fallbacks below a prefix that
@@ -543,11 +522,8 @@ struct RouteTable(Movable):
         self._mount_fallbacks(prefix, other)
         while len(other.routes) > 0:
             var route = other.routes.pop(0)
-            var pattern = mounted_pattern(prefix, route.pattern)
-            var method = route.method
-            var limit = route.max_body_size
-            var blocks = route.may_block
-            self.add(method, pattern, route^.take_handler(), limit, blocks)
+            route.pattern = mounted_pattern(prefix, route.pattern)
+            self._add(route^)
 
     def _mount_fallbacks(
         mut self, prefix: StringSpan, mut other: Self
@@ -568,47 +544,46 @@ struct RouteTable(Movable):
             swap(inner.own, other.fallback)
             fallbacks.mount(prefix, inner)
 
-    def claims(self) -> HandlerClaims:
-        var claims = HandlerClaims()
-        for index in range(len(self.routes)):
-            claims = claims | self.routes.at(index).handler.claims()
-        if self.fallback:
-            claims = claims | self.fallback.held().claims()
-        return claims
 
-    def problem(self, around: Surroundings) -> String:
-        for index in range(len(self.routes)):
-            ref route = self.routes.at(index)
-            var problem = find_problem(
-                route.handler,
-                operation_of(route.method, route.pattern),
-                around.with_params(route.names),
-            )
-            if problem.byte_length() > 0:
-                return problem^
-        if not self.fallback:
-            return String()
-        return find_problem(
-            self.fallback.held(), operation_of(ANY_METHOD, "/*"), around
+def _claims_of(
+    routes: List[Route], fallback: Optional[AnyHandler]
+) -> HandlerClaims:
+    var claims = HandlerClaims()
+    for index in range(len(routes)):
+        claims = claims | routes.at(index).handler.claims()
+    if fallback:
+        claims = claims | fallback.held().claims()
+    return claims
+
+
+def _problem_of(
+    routes: List[Route],
+    below: StaticString,
+    fallback: Optional[AnyHandler],
+    around: Surroundings,
+) -> String:
+    """Tells what is wrong with the first handler that is not put together as it
+    should; `below` stands after the patterns of routes."""
+    for index in range(len(routes)):
+        ref route = routes.at(index)
+        var problem = find_problem(
+            route.handler,
+            operation_of(route.method, route.pattern + below),
+            around.with_params(route.names),
         )
+        if problem.byte_length() > 0:
+            return problem^
+    if not fallback:
+        return String()
+    return find_problem(fallback.held(), operation_of(ANY_METHOD, "/*"), around)
 
-    def operations(self) -> List[Operation]:
-        var operations = List[Operation]()
-        for index in range(len(self.routes)):
-            operations.append(self.routes.at(index).operation())
-        return operations^
 
-
-@fieldwise_init
-struct _Mounted(Movable):
-    """The fallback of a router that is mounted."""
-
-    var prefix: String
-    var names: List[String]
-    var handler: AnyHandler
-
-    def take_handler(deinit self) -> AnyHandler:
-        return self.handler^
+def _drain(routes: List[Route], fallback: Optional[AnyHandler]):
+    """Lets all handlers finish."""
+    for index in range(len(routes)):
+        routes.at(index).handler.drained()
+    if fallback:
+        fallback.held().drained()
 
 
 struct FallbackTable(Movable):
@@ -617,8 +592,8 @@ struct FallbackTable(Movable):
     var own: Optional[AnyHandler]
     """What answers all other paths without a route, if anything does."""
     var _tree: RouteTree
-    var mounted: List[_Mounted]
-    """In the order of the tree's numbers."""
+    var mounted: List[Route]
+    """Each with its prefix for a pattern, in the order of the tree's numbers."""
 
     def __init__(out self):
         self.own = None
@@ -632,22 +607,29 @@ struct FallbackTable(Movable):
             self._tree.check_fallback(prefix)
         for index in range(len(other.mounted)):
             self._tree.check_fallback(
-                mounted_pattern(prefix, other.mounted.at(index).prefix)
+                mounted_pattern(prefix, other.mounted.at(index).pattern)
             )
         if other.own:
-            self._add(prefix, other.own.take())
+            var own = other.own.take()
+            self._add(
+                Route(
+                    ANY_METHOD,
+                    String(prefix),
+                    [],
+                    own^,
+                    DEFAULT_BODY_LIMIT,
+                    may_block=True,
+                )
+            )
         while len(other.mounted) > 0:
             var mounted = other.mounted.pop(0)
-            var below = mounted_pattern(prefix, mounted.prefix)
-            self._add(below, mounted^.take_handler())
+            mounted.pattern = mounted_pattern(prefix, mounted.pattern)
+            self._add(mounted^)
 
-    def _add(
-        mut self, prefix: StringSpan, var handler: AnyHandler
-    ) raises RouteError:
-        _ = self._tree.add_fallback(prefix)
-        self.mounted.append(
-            _Mounted(String(prefix), param_names(prefix), handler^)
-        )
+    def _add(mut self, var mounted: Route) raises RouteError:
+        _ = self._tree.add_fallback(mounted.pattern)
+        mounted.names = param_names(mounted.pattern)
+        self.mounted.append(mounted^)
 
     def find(self, req: Request, mut found: RouteMatch) raises PercentError:
         """Finds the fallback of a path without a route: its number is `route` of
@@ -712,33 +694,12 @@ struct _Fallbacks(Handler):
 
     def claims(self) -> HandlerClaims:
         ref table = self._table[]
-        var claims = HandlerClaims()
-        for index in range(len(table.mounted)):
-            claims = claims | table.mounted.at(index).handler.claims()
-        if table.own:
-            claims = claims | table.own.held().claims()
-        return claims
+        return _claims_of(table.mounted, table.own)
 
     def problem(self, around: Surroundings) -> String:
         ref table = self._table[]
-        for index in range(len(table.mounted)):
-            ref mounted = table.mounted.at(index)
-            var problem = find_problem(
-                mounted.handler,
-                operation_of(ANY_METHOD, mounted.prefix + "/*"),
-                around.with_params(mounted.names),
-            )
-            if problem.byte_length() > 0:
-                return problem^
-        if table.own:
-            return find_problem(
-                table.own.held(), operation_of(ANY_METHOD, "/*"), around
-            )
-        return String()
+        return _problem_of(table.mounted, "/*", table.own, around)
 
     def drained(self):
         ref table = self._table[]
-        for index in range(len(table.mounted)):
-            table.mounted.at(index).handler.drained()
-        if table.own:
-            table.own.held().drained()
+        _drain(table.mounted, table.own)

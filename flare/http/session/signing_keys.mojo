@@ -141,12 +141,7 @@ struct SigningKeys(Copyable, Movable):
         if not code or len(code.value()) != SHA256_LEN:
             return None
         var payload = signed.before(code_start - 1)
-        var signer = -1
-        # All keys are tried, so that the time does not tell which one it was.
-        for index in range(len(self._keys)):
-            var expected = self._code(index, purpose, payload)
-            if equals_in_constant_time(Span(expected), Span(code.value())):
-                signer = index if signer < 0 else signer
+        var signer = self._signer(purpose, payload, Span(code.value()))
         if signer < 0:
             return None
         var text = _text_of(payload, now_s, max_age_s)
@@ -172,12 +167,19 @@ struct SigningKeys(Copyable, Movable):
         Args:
             code: What the client sent.
         """
-        var is_ours = False
+        return self._signer(purpose, text, code) >= 0
+
+    def _signer(
+        self, purpose: StringSpan, text: Span[UInt8, _], code: Span[UInt8, _]
+    ) -> Int:
+        """Finds the newest key that gives a code, or -1. All are tried, so that
+        the time does not tell which one it was."""
+        var signer = -1
         for index in range(len(self._keys)):
             var expected = self._code(index, purpose, text)
             if equals_in_constant_time(Span(expected), code):
-                is_ours = True
-        return is_ours
+                signer = index if signer < 0 else signer
+        return signer
 
     def _code(
         self, index: Int, purpose: StringSpan, text: Span[UInt8, _]

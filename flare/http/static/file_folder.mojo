@@ -281,27 +281,19 @@ struct FileFolder(Movable):
     def _open(self, path: String) raises OsError -> Optional[File]:
         """Opens what stands at a path. What is kept open for speed gives way
         where there are too many descriptors."""
-        try:
-            return self._root.open_beneath(
-                path, follows_links=self._follows_links
-            )
-        except error:
-            if not _is_of_number(error):
-                return None
-        self._cache.clear()
-        try:
-            return self._root.open_beneath(
-                path, follows_links=self._follows_links
-            )
-        except error:
-            if _is_of_number(error):
-                raise error^
-            return None
-
-
-def _is_of_number(error: OsError) -> Bool:
-    """Tells whether too many files are open, whichever is wanted."""
-    return error.number == EMFILE or error.number == ENFILE
+        for attempt in range(2):
+            try:
+                return self._root.open_beneath(
+                    path, follows_links=self._follows_links
+                )
+            except error:
+                # Whichever is wanted, too many are open.
+                if error.number != EMFILE and error.number != ENFILE:
+                    return None
+                if attempt == 1:
+                    raise error^
+                self._cache.clear()
+        return None
 
 
 comptime FILE_PIECE_LEN = 64 * 1024

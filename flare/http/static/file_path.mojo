@@ -38,38 +38,31 @@ struct FilePath(Copyable, Movable):
         """
         if len(encoded) == 0 or encoded.at(0) != _SLASH:
             return None
-        var decoded = List[UInt8](capacity=len(encoded))
+        if len(encoded) == 1:
+            return Self(String(), True)
+        # The last name may be empty, the ones before may not.
+        var is_folder = encoded.at(len(encoded) - 1) == _SLASH
+        var end = len(encoded) - Int(is_folder)
+        var decoded = List[UInt8](capacity=end)
         var index = 1
-        var name_start = 0
-        while index < len(encoded):
+        while index < end:
             var octet = encoded.at(index)
             index += 1
-            if octet == _SLASH:
-                # The last name may be empty, the ones before may not.
-                if not _is_name(decoded[name_start:], serves_hidden):
-                    return None
-                decoded.append(_SLASH)
-                name_start = len(decoded)
-                continue
             if octet == PERCENT:
                 var value = hex_pair_value(encoded, index - 1)
-                if value < 0:
+                # An encoded slash parts no names.
+                if value < 0 or value == Int(_SLASH):
                     return None
                 octet = UInt8(value)
                 index += 2
-            if octet < 32 or octet == 127 or octet == _SLASH or octet == 92:
-                return None
             decoded.append(octet)
-        var is_folder = name_start == len(decoded)
-        if is_folder:
-            if len(decoded) > 0:
-                _ = decoded.pop()
-        elif not _is_name(decoded[name_start:], serves_hidden):
-            return None
         try:
-            return Self(String(from_utf8=decoded), is_folder)
+            var path = String(from_utf8=decoded)
+            if is_file_path(path, serves_hidden=serves_hidden):
+                return Self(path^, is_folder)
         except:
-            return None
+            pass
+        return None
 
 
 def is_file_path(path: StringSpan, *, serves_hidden: Bool) -> Bool:

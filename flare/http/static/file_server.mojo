@@ -365,12 +365,9 @@ struct FileServer(Handler):
         var chosen = _Chosen(found^, path^)
         if not chosen.has_variants:
             return chosen^
-        var text = String()
-        for value in req.headers.get_all("accept-encoding"):
-            text.write(value, ",")
         var offered = file[].codings()
         offered.append(ContentCoding.IDENTITY)
-        var coding = AcceptEncoding(text).choose(offered)
+        var coding = AcceptEncoding(req.headers).choose(offered)
         if coding and coding.value() != ContentCoding.IDENTITY:
             chosen.coding = coding.value()
             chosen.file = file[].in_coding(coding.value())
