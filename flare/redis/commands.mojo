@@ -5,15 +5,9 @@ from flare.bytes.digits import read_unsigned
 from flare.redis.core.any_command import (
     append_argument,
     append_command,
-    check_name,
+    begin_command,
 )
-from flare.redis.core.command import (
-    Command,
-    KeyPlace,
-    RedisArg,
-    WaitPlace,
-    key_place,
-)
+from flare.redis.core.command import Command, RedisArg
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
 from flare.redis.core.value import RedisValue, value_or_none
@@ -128,14 +122,11 @@ trait RedisCommands(Deinitable, Movable):
             RedisError: If it fails, the server refuses, or the name is empty
                 or more than one word (`BAD_ARGUMENT`).
         """
-        check_name(name)
         ref room = self._next()
-        room.begin_any(name.as_bytes(), len(arguments))
-        var place = KeyPlace(key_place(name))
-        var wait = WaitPlace.of(name.as_bytes(), len(arguments))
+        var places = begin_command(room, name, len(arguments))
         for index in range(len(arguments)):
             append_argument(
-                room, place, wait, index, arguments[index].text.as_bytes()
+                room, places, index, arguments[index].text.as_bytes()
             )
         return self._run().unsafe_lent_by[ImmOrigin(o)]()
 
