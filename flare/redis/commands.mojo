@@ -258,9 +258,7 @@ trait RedisCommands(Deinitable, Movable):
         Args:
             expire_ms: After how many milliseconds it is gone; 0 for never.
         """
-        ref room = self._next()
-        room.begin["SET"](3 if expire_ms == 0 else 5)
-        room.key(key)
+        ref room = self._write_at["SET"](key, 2 if expire_ms == 0 else 4)
         room.add(value)
         room.add_literal["NX"]()
         if expire_ms != 0:
@@ -456,23 +454,22 @@ trait RedisCommands(Deinitable, Movable):
             keys: The lists, at least one.
             wait_ms: How long; more than 0. The time for the command is on top.
         """
-        ref room = self._next()
-        room.begin["BLPOP"](1 + len(keys))
-        return self._pop_from(keys, wait_ms)
+        return self._pop["BLPOP"](keys, wait_ms)
 
     def brpop(
         mut self, keys: List[String], *, wait_ms: Int
     ) raises RedisError -> Optional[PoppedItem]:
         """Takes the last element of one of some lists (BRPOP); the rest is as
         for `blpop`."""
-        ref room = self._next()
-        room.begin["BRPOP"](1 + len(keys))
-        return self._pop_from(keys, wait_ms)
+        return self._pop["BRPOP"](keys, wait_ms)
 
-    def _pop_from(
+    def _pop[
+        name: StaticString
+    ](
         mut self, keys: List[String], wait_ms: Int
     ) raises RedisError -> Optional[PoppedItem]:
-        ref room = self._commands()
+        ref room = self._next()
+        room.begin[name](1 + len(keys))
         add_keys(room, keys)
         set_wait(room, wait_ms)
         room.add_fraction(Float64(wait_ms) / 1_000.0)
