@@ -465,9 +465,9 @@ trait RedisCommands(Deinitable, Movable):
 
     def _pop[
         name: StaticString
-    ](
-        mut self, keys: List[String], wait_ms: Int
-    ) raises RedisError -> Optional[PoppedItem]:
+    ](mut self, keys: List[String], wait_ms: Int) raises RedisError -> Optional[
+        PoppedItem
+    ]:
         ref room = self._next()
         room.begin[name](1 + len(keys))
         add_keys(room, keys)
