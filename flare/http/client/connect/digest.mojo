@@ -200,7 +200,7 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
     var count = 0
     var is_digest = False
     while at < len(value):
-        if _is_separator(value.at(at)):
+        if value.at(at) == 44 or is_whitespace(value.at(at)):
             at += 1
             continue
         var start = at
@@ -251,10 +251,6 @@ def _parse_value(value: Span[UInt8, _], start: Int, mut text: String) -> Int:
         at += 1
     text = String(from_utf8_lossy=value.between(start, at))
     return next_comma(value, at)
-
-
-def _is_separator(octet: UInt8) -> Bool:
-    return octet == 44 or is_whitespace(octet)
 
 
 struct DigestSession(Copyable, Movable):
