@@ -5,15 +5,9 @@ from flare.bytes.digits import read_unsigned
 from flare.redis.core.any_command import (
     append_argument,
     append_command,
-    check_name,
+    begin_command,
 )
-from flare.redis.core.command import (
-    Command,
-    KeyPlace,
-    RedisArg,
-    WaitPlace,
-    key_place,
-)
+from flare.redis.core.command import Command, RedisArg
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
 from flare.redis.core.value import RedisValue, value_or_none
@@ -128,14 +122,11 @@ trait RedisCommands(Deinitable, Movable):
             RedisError: If it fails, the server refuses, or the name is empty
                 or more than one word (`BAD_ARGUMENT`).
         """
-        check_name(name)
         ref room = self._next()
-        room.begin_any(name.as_bytes(), len(arguments))
-        var place = KeyPlace(key_place(name))
-        var wait = WaitPlace.of(name.as_bytes(), len(arguments))
+        var places = begin_command(room, name, len(arguments))
         for index in range(len(arguments)):
             append_argument(
-                room, place, wait, index, arguments[index].text.as_bytes()
+                room, places, index, arguments[index].text.as_bytes()
             )
         return self._run().unsafe_lent_by[ImmOrigin(o)]()
 
@@ -267,9 +258,7 @@ trait RedisCommands(Deinitable, Movable):
         Args:
             expire_ms: After how many milliseconds it is gone; 0 for never.
         """
-        ref room = self._next()
-        room.begin["SET"](3 if expire_ms == 0 else 5)
-        room.key(key)
+        ref room = self._write_at["SET"](key, 2 if expire_ms == 0 else 4)
         room.add(value)
         room.add_literal["NX"]()
         if expire_ms != 0:
@@ -465,23 +454,22 @@ trait RedisCommands(Deinitable, Movable):
             keys: The lists, at least one.
             wait_ms: How long; more than 0. The time for the command is on top.
         """
-        ref room = self._next()
-        room.begin["BLPOP"](1 + len(keys))
-        return self._pop_from(keys, wait_ms)
+        return self._pop["BLPOP"](keys, wait_ms)
 
     def brpop(
         mut self, keys: List[String], *, wait_ms: Int
     ) raises RedisError -> Optional[PoppedItem]:
         """Takes the last element of one of some lists (BRPOP); the rest is as
         for `blpop`."""
-        ref room = self._next()
-        room.begin["BRPOP"](1 + len(keys))
-        return self._pop_from(keys, wait_ms)
+        return self._pop["BRPOP"](keys, wait_ms)
 
-    def _pop_from(
-        mut self, keys: List[String], wait_ms: Int
-    ) raises RedisError -> Optional[PoppedItem]:
-        ref room = self._commands()
+    def _pop[
+        name: StaticString
+    ](mut self, keys: List[String], wait_ms: Int) raises RedisError -> Optional[
+        PoppedItem
+    ]:
+        ref room = self._next()
+        room.begin[name](1 + len(keys))
         add_keys(room, keys)
         set_wait(room, wait_ms)
         room.add_fraction(Float64(wait_ms) / 1_000.0)

@@ -270,7 +270,7 @@ struct RedisConnection(Movable):
         # The socket itself gives up at the usual time.
         var is_usual = time_ms == self._timeout_ms and not self._tls
         if likely(is_usual and len(self._input) == 0):
-            self._receive_waiting(start_ms)
+            self._receive_waiting()
         while not self._parser.advance(self._input.terminate()):
             self._receive_until(start_ms, time_ms)
         self._lent_len = self._parser.length()
@@ -462,7 +462,7 @@ struct RedisConnection(Movable):
             return False
 
     @always_inline
-    def _receive_waiting(mut self, start_ms: Int) raises RedisError:
+    def _receive_waiting(mut self) raises RedisError:
         """Reads once, and lets the kernel wait."""
         self._input.reserve(READ_LEN)
         var count = receive_waiting(self._socket.fd(), self._input.spare())

@@ -118,9 +118,8 @@ trait StreamCommands(RedisCommands):
             key: The stream.
             max_len: About how many entries stay; 0 for all.
         """
-        ref room = self._next()
-        room.begin["XADD"](2 + len(pairs) + (3 if max_len > 0 else 0))
-        room.key(key)
+        var more = 1 + len(pairs) + (3 if max_len > 0 else 0)
+        ref room = self._write_at["XADD"](key, more)
         if max_len > 0:
             room.add_literal["MAXLEN"]()
             room.add_literal["~"]()
@@ -248,9 +247,7 @@ trait StreamCommands(RedisCommands):
         Args:
             ids: The entries, at least one.
         """
-        ref room = self._next()
-        room.begin["XACK"](2 + len(ids))
-        room.key(key)
+        ref room = self._write_at["XACK"](key, 1 + len(ids))
         room.add(group)
         for index in range(len(ids)):
             room.add(ids[index])

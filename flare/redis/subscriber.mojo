@@ -114,14 +114,7 @@ struct RedisSubscriber(Movable):
             RedisError: If there is no connection, or it is refused. The
                 channels are listened to once there is one.
         """
-        for index in range(len(channels)):
-            if channels[index] not in self._channels:
-                self._channels.append(channels[index])
-        var command = Command()
-        command.begin["SUBSCRIBE"](len(channels))
-        for index in range(len(channels)):
-            command.add(channels[index])
-        self._tell(command, len(channels))
+        self._tell["SUBSCRIBE"](_keep(self._channels, *channels))
 
     def psubscribe(mut self, *patterns: String) raises RedisError:
         """Listens to all channels that match patterns; the rest is as for
@@ -130,14 +123,7 @@ struct RedisSubscriber(Movable):
         Args:
             patterns: The patterns, such as `news.*`, at least one.
         """
-        for index in range(len(patterns)):
-            if patterns[index] not in self._patterns:
-                self._patterns.append(patterns[index])
-        var command = Command()
-        command.begin["PSUBSCRIBE"](len(patterns))
-        for index in range(len(patterns)):
-            command.add(patterns[index])
-        self._tell(command, len(patterns))
+        self._tell["PSUBSCRIBE"](_keep(self._patterns, *patterns))
 
     def unsubscribe(mut self, channel: String) raises RedisError:
         """Listens to a channel no longer.
@@ -147,10 +133,7 @@ struct RedisSubscriber(Movable):
         """
         _drop(self._channels, channel)
         if self._link.connection.is_open():
-            var command = Command()
-            command.begin["UNSUBSCRIBE"](1)
-            command.add(channel)
-            self._tell(command, 1)
+            self._tell["UNSUBSCRIBE"]([channel])
 
     def punsubscribe(mut self, pattern: String) raises RedisError:
         """Listens to a pattern no longer.
@@ -160,10 +143,7 @@ struct RedisSubscriber(Movable):
         """
         _drop(self._patterns, pattern)
         if self._link.connection.is_open():
-            var command = Command()
-            command.begin["PUNSUBSCRIBE"](1)
-            command.add(pattern)
-            self._tell(command, 1)
+            self._tell["PUNSUBSCRIBE"]([pattern])
 
     def receive(
         mut self, *, timeout_ms: Int
@@ -226,14 +206,18 @@ struct RedisSubscriber(Movable):
         to again by the next `receive`."""
         self._link.close()
 
-    def _tell(mut self, command: Command, count: Int) raises RedisError:
-        """Sends what changes so many subscriptions; a new connection gets all
+    def _tell[
+        name: StaticString
+    ](mut self, names: List[String]) raises RedisError:
+        """Sends a command that changes subscriptions; a new connection gets all
         of them."""
         if not self._link.connection.is_open():
             self._open()
             return
+        var command = Command()
+        _append[name](command, names)
         self._link.connection.send_only(command.octets.span())
-        self._awaited.append(count)
+        self._awaited.append(len(names))
 
     def _note_answer(mut self, reply: Reply[_]) raises RedisError:
         """Notes what answers a command; raises if that was a subscription, and
@@ -260,13 +244,9 @@ struct RedisSubscriber(Movable):
             self._gap_count += 1
         var command = Command()
         if len(self._channels) > 0:
-            command.begin["SUBSCRIBE"](len(self._channels))
-            for index in range(len(self._channels)):
-                command.add(self._channels.at(index))
+            _append["SUBSCRIBE"](command, self._channels)
         if len(self._patterns) > 0:
-            command.begin["PSUBSCRIBE"](len(self._patterns))
-            for index in range(len(self._patterns)):
-                command.add(self._patterns.at(index))
+            _append["PSUBSCRIBE"](command, self._patterns)
         self._awaited.clear()
         if command.count > 0:
             self._link.connection.send_only(command.octets.span())
@@ -378,6 +358,22 @@ def _confirms(reply: Reply[_]) raises RedisError -> Bool:
         or same_octets(kind, "unsubscribe".as_bytes())
         or same_octets(kind, "punsubscribe".as_bytes())
     )
+
+
+def _append[name: StaticString](mut command: Command, names: List[String]):
+    command.begin[name](len(names))
+    for index in range(len(names)):
+        command.add(names.at(index))
+
+
+def _keep(mut kept: List[String], *names: String) -> List[String]:
+    """Keeps the names that are new, and gives all of them."""
+    var all = List[String](capacity=len(names))
+    for index in range(len(names)):
+        if names[index] not in kept:
+            kept.append(names[index])
+        all.append(names[index])
+    return all^
 
 
 def _drop(mut names: List[String], name: String):

@@ -198,12 +198,7 @@ struct WsClient(Movable):
         Raises:
             WsError: As `send_text`; `WsMisused` if the payload is too long.
         """
-        var key = self._link[].key()
-        try:
-            self._link[].core.send_control(Opcode.PING, payload.as_bytes(), key)
-        except error:
-            raise self._link[].named(WsError(error))
-        self._link[].flush()
+        self._send(Opcode.PING, payload.as_bytes())
 
     def recv_message(mut self) raises WsError -> WsMessage:
         """Takes the next message, whole, waiting for it.
@@ -293,17 +288,9 @@ struct WsClient(Movable):
             # The connection goes in any case.
             pass
         if self._link[].core.state.may_send():
-            var key = self._link[].key()
-            try:
-                self._link[].core.send_close(code, reason, key)
-            except error:
-                raise self._link[].named(WsError(error))
+            self._link[].write(Opcode.CLOSE, reason.as_bytes(), code)
         self._link[].close_here(code)
 
     def _send(mut self, opcode: Opcode, octets: Span[UInt8, _]) raises WsError:
-        var key = self._link[].key()
-        try:
-            self._link[].core.send_message(opcode, octets, key)
-        except error:
-            raise self._link[].named(WsError(error))
+        self._link[].write(opcode, octets)
         self._link[].flush()

@@ -90,7 +90,7 @@ struct SendQueue(Copyable, Movable):
             else:
                 _ = self._has_room.wait_for(guard, left_ms)
         if message.opcode == Opcode.CLOSE:
-            guard[].end = self._closed()
+            guard[].end = self.misused(WsMisuse.CLOSED)
         var was_empty = len(guard[].messages) == 0
         guard[].octet_count += size
         guard[].messages.append(message^)
@@ -134,9 +134,6 @@ struct SendQueue(Copyable, Movable):
         var error = WsError(misuse)
         error.url = self._url
         return error^
-
-    def _closed(self) -> WsError:
-        return self.misused(WsMisuse.CLOSED)
 
     def _full(self, length: Int) -> WsError:
         var error = WsError(

@@ -7,7 +7,7 @@ from flare.net.error import Timeout
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
 from flare.sys.random import fill_random
-from flare.ws.client_sender import QueuedMessage, SendQueue
+from flare.ws.client_sender import SendQueue
 from flare.ws.config import WsClientConfig
 from flare.ws.core.connection import WsConnection
 from flare.ws.core.error import CloseCode, WsMisuse
@@ -121,20 +121,24 @@ struct WsLink(Movable):
             self.flush()
         var messages = self._queue.value().take()
         for index in range(len(messages)):
-            self._write_queued(messages[index])
+            ref message = messages[index]
+            self.write(message.opcode, message.payload, message.close_code)
         if len(messages) > 0:
             self.flush()
 
-    def _write_queued(mut self, message: QueuedMessage) raises WsError:
+    def write(
+        mut self, opcode: Opcode, payload: Span[UInt8, _], close_code: Int = 0
+    ) raises WsError:
+        """Writes a message, a ping, or a close frame with a code and a reason,
+        for `flush`. Raises if it cannot be sent."""
         var key = self.key()
         try:
-            if message.opcode == Opcode.CLOSE:
-                var reason = text_of(Span(message.payload))
-                self.core.send_close(message.close_code, reason, key)
-            elif message.opcode == Opcode.PING:
-                self.core.send_control(Opcode.PING, message.payload, key)
+            if opcode == Opcode.CLOSE:
+                self.core.send_close(close_code, text_of(payload), key)
+            elif opcode == Opcode.PING:
+                self.core.send_control(opcode, payload, key)
             else:
-                self.core.send_message(message.opcode, message.payload, key)
+                self.core.send_message(opcode, payload, key)
         except error:
             raise self.named(WsError(error))
 

@@ -257,9 +257,7 @@ def _begin(mut parser: ResponseParser) raises WsError:
     try:
         parser.begin(Method.GET, expects_switching=True)
     except error:
-        raise _response_error(
-            ClientError(materialize[Phase.READ_HEAD](), error)
-        )
+        raise WsError(ClientError(materialize[Phase.READ_HEAD](), error))
 
 
 def _advance(
@@ -268,13 +266,7 @@ def _advance(
     try:
         return parser.advance(materialize[_HEAD_LIMITS]())
     except error:
-        raise _response_error(
-            ClientError(materialize[Phase.READ_HEAD](), error)
-        )
-
-
-def _response_error(error: ClientError) -> WsError:
-    return WsError(error)
+        raise WsError(ClientError(materialize[Phase.READ_HEAD](), error))
 
 
 def _soon(deadline: Deadline) -> Deadline:

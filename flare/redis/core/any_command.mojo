@@ -24,58 +24,48 @@ struct GivenKey(Copyable, Movable):
     """Which argument the key is, from 0; -1 if there is none."""
 
 
-def append_command(
+@fieldwise_init
+struct ArgumentPlaces(TrivialRegisterPassable):
+    """Which arguments of a command mean something here."""
+
+    var key: KeyPlace
+    var wait: WaitPlace
+
+
+def append_command[
+    T: Copyable & Deinitable
+](
     mut room: Command,
     name: StringSpan,
-    arguments: List[String],
+    arguments: List[T],
     key_index: Optional[Int],
 ) raises RedisError:
-    """Appends a command with texts; `key_index` is the argument that is the
-    key, None where the name tells. Raises if the name or the index cannot be
-    right (`BAD_ARGUMENT`); nothing is appended then."""
-    var place = _begin(room, name, len(arguments), key_index)
-    var wait = WaitPlace.of(name.as_bytes(), len(arguments))
+    """Appends a command with arguments that are texts, octets (`List[UInt8]`),
+    or of any kind (`RedisArg`); `key_index` is the argument that is the key,
+    None where the name tells. Raises if the name or the index cannot be right
+    (`BAD_ARGUMENT`); nothing is appended then."""
+    var places = begin_command(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
-        append_argument(
-            room, place, wait, index, arguments.at(index).as_bytes()
-        )
+        ref argument = arguments.at(index)
+        comptime if T == String:
+            var octets = rebind[String](argument).as_bytes()
+            append_argument(room, places, index, octets)
+        elif T == RedisArg:
+            var octets = rebind[RedisArg](argument).text.as_bytes()
+            append_argument(room, places, index, octets)
+        else:
+            var octets = Span(rebind[List[UInt8]](argument))
+            append_argument(room, places, index, octets)
 
 
-def append_command(
-    mut room: Command,
-    name: StringSpan,
-    arguments: List[List[UInt8]],
-    key_index: Optional[Int],
-) raises RedisError:
-    """Appends a command with octets."""
-    var place = _begin(room, name, len(arguments), key_index)
-    var wait = WaitPlace.of(name.as_bytes(), len(arguments))
-    for index in range(len(arguments)):
-        append_argument(room, place, wait, index, Span(arguments.at(index)))
-
-
-def append_command(
-    mut room: Command,
-    name: StringSpan,
-    arguments: List[RedisArg],
-    key_index: Optional[Int],
-) raises RedisError:
-    """Appends a command with arguments of any kind."""
-    var place = _begin(room, name, len(arguments), key_index)
-    var wait = WaitPlace.of(name.as_bytes(), len(arguments))
-    for index in range(len(arguments)):
-        append_argument(
-            room, place, wait, index, arguments.at(index).text.as_bytes()
-        )
-
-
-def _begin(
+def begin_command(
     mut room: Command,
     name: StringSpan,
     argument_count: Int,
-    key_index: Optional[Int],
-) raises RedisError -> KeyPlace:
-    """Begins a command that makes sense, and tells where its key is."""
+    key_index: Optional[Int] = None,
+) raises RedisError -> ArgumentPlaces:
+    """Begins a command that makes sense, for `append_argument`; the rest is as
+    for `append_command`."""
     check_name(name)
     if key_index and not -1 <= key_index.value() < argument_count:
         raise RedisError(
@@ -91,20 +81,22 @@ def _begin(
             ),
         )
     room.begin_any(name.as_bytes(), argument_count)
-    return KeyPlace(key_index.value() if key_index else key_place(name))
+    return ArgumentPlaces(
+        KeyPlace(key_index.value() if key_index else key_place(name)),
+        WaitPlace.of(name.as_bytes(), argument_count),
+    )
 
 
 def append_argument(
     mut room: Command,
-    mut place: KeyPlace,
-    mut wait: WaitPlace,
+    mut places: ArgumentPlaces,
     index: Int,
     octets: Span[UInt8, _],
 ):
     """Appends the next argument of a command that has begun, as its key if it is
     that, and notes how long the server waits on purpose if it says so."""
-    room.extra_ms += wait.wait_ms(index, octets)
-    if place.is_key(index, octets):
+    room.extra_ms += places.wait.wait_ms(index, octets)
+    if places.key.is_key(index, octets):
         room.key(octets)
     else:
         room.add(octets)

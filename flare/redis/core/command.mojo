@@ -400,37 +400,30 @@ def key_place(name: StringSpan) -> Int:
     """Tells which argument of a command, its name in any case, is its first
     key, from 0; -1 if there is none, and `BEHIND_STREAMS` if the word before the
     keys is `STREAMS`."""
-    comptime without = StaticString(
-        " PING ECHO TIME INFO ROLE COMMAND DBSIZE FLUSHDB FLUSHALL KEYS SCAN"
-        " RANDOMKEY PUBLISH SCRIPT CLUSTER CONFIG CLIENT ACL HELLO AUTH SELECT"
-        " WAIT MULTI EXEC DISCARD UNWATCH SUBSCRIBE PSUBSCRIBE LATENCY MEMORY"
-        " SAVE BGSAVE LASTSAVE REPLICAOF SHUTDOWN DEBUG FUNCTION MODULE PUBSUB"
-        " QUIT RESET ASKING READONLY READWRITE "
-    )
     if _has_lower(name):
         return key_place(name.upper())
-    var word = String(" ", name, " ")
-    if word in without:
+    var at = _KEY_PLACES.find(String(" ", name, "="))
+    if at < 0:
+        return 0
+    var place = _KEY_PLACES.as_bytes().at(at + name.byte_length() + 2)
+    if place == 0x2D:
         return -1
-    if name == "EVAL" or name == "EVALSHA" or name == "FCALL":
-        return 2
-    if name == "EVAL_RO" or name == "EVALSHA_RO" or name == "FCALL_RO":
-        return 2
-    if name == "XREAD" or name == "XREADGROUP":
-        return BEHIND_STREAMS
-    if name == "OBJECT" or name == "XGROUP" or name == "XINFO":
-        return 1
-    if name == "BITOP":
-        return 1
-    if name == "ZUNION" or name == "ZINTER" or name == "ZDIFF":
-        return 1
-    if name == "LMPOP" or name == "ZMPOP":
-        return 1
-    if name == "SINTERCARD" or name == "ZINTERCARD":
-        return 1
-    if name == "BLMPOP" or name == "BZMPOP" or name == "MIGRATE":
-        return 2
-    return 0
+    return BEHIND_STREAMS if place == 0x53 else Int(place) - 48
+
+
+comptime _KEY_PLACES = StaticString(
+    " PING=- ECHO=- TIME=- INFO=- ROLE=- COMMAND=- DBSIZE=- FLUSHDB=-"
+    " FLUSHALL=- KEYS=- SCAN=- RANDOMKEY=- PUBLISH=- SCRIPT=- CLUSTER=-"
+    " CONFIG=- CLIENT=- ACL=- HELLO=- AUTH=- SELECT=- WAIT=- MULTI=- EXEC=-"
+    " DISCARD=- UNWATCH=- SUBSCRIBE=- PSUBSCRIBE=- LATENCY=- MEMORY=- SAVE=-"
+    " BGSAVE=- LASTSAVE=- REPLICAOF=- SHUTDOWN=- DEBUG=- FUNCTION=- MODULE=-"
+    " PUBSUB=- QUIT=- RESET=- ASKING=- READONLY=- READWRITE=- EVAL=2"
+    " EVALSHA=2 FCALL=2 EVAL_RO=2 EVALSHA_RO=2 FCALL_RO=2 XREAD=S"
+    " XREADGROUP=S OBJECT=1 XGROUP=1 XINFO=1 BITOP=1 ZUNION=1 ZINTER=1"
+    " ZDIFF=1 LMPOP=1 ZMPOP=1 SINTERCARD=1 ZINTERCARD=1 BLMPOP=2 BZMPOP=2"
+    " MIGRATE=2 "
+)
+# The place of the first key where it is not 0: - for none, S behind STREAMS.
 
 
 def _has_lower(name: StringSpan) -> Bool:

@@ -145,14 +145,6 @@ struct SlotMap(Movable):
         for slot in range(max(first, 0), min(last + 1, SLOT_COUNT)):
             self._owners.at(slot) = Int16(place)
 
-    def covered_count(self) -> Int:
-        """Counts the slots whose node is known: 16384 in a cluster that is
-        whole."""
-        var count = 0
-        for slot in range(SLOT_COUNT):
-            count += Int(self._owners.at(slot) >= 0)
-        return count
-
 
 def read_slots(
     reply: Reply[_], asked_host: StringSpan

@@ -49,11 +49,12 @@ def route_commands(
         var is_given = given_count < len(given) and (
             given.at(given_count).command == len(routed)
         )
-        var place = KeyPlace(_key_index(name))
+        # All messages of one channel take one way.
+        var place = KeyPlace(0 if name == "PUBLISH" else key_place(name))
+        var has_count = not is_given and place.index > 0 and _has_count(name)
         if is_given:
             place = KeyPlace(given.at(given_count).index)
             given_count += 1
-        var has_count = not is_given and _has_count(name)
         var key = _Range(-1, -1)
         var has_keys = True
         for index in range(count - 1):
@@ -72,15 +73,10 @@ def route_commands(
     return routed^
 
 
-def _key_index(name: String) -> Int:
-    if name == "PUBLISH":
-        return 0
-    return key_place(name)
-
-
 def _has_count(name: String) -> Bool:
-    """Tells whether the argument before the first key says how many there are."""
-    return key_place(name) > 0 and not (
+    """Tells whether the argument before the first key, if there is one, says
+    how many keys there are."""
+    return not (
         name == "OBJECT"
         or name == "XGROUP"
         or name == "XINFO"

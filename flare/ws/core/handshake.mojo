@@ -206,28 +206,28 @@ struct ClientHandshake(Movable):
         Source: RFC 6455 section 4.1, in its order.
         """
         if status != SWITCHING_PROTOCOLS:
-            raise _refused(
+            raise WsHandshakeError(
                 materialize[HandshakeRule.STATUS](), String(status).as_bytes()
             )
         if minor_version == 0:
-            raise _refused(
+            raise WsHandshakeError(
                 materialize[HandshakeRule.RESPONSE_VERSION](),
                 "HTTP/1.0".as_bytes(),
             )
         var upgrade = only_value(fields, "upgrade")
         if not equals_ignore_case(upgrade, "websocket".as_bytes()):
-            raise _refused(
+            raise WsHandshakeError(
                 materialize[HandshakeRule.RESPONSE_UPGRADE](), upgrade
             )
         if not has_token(fields, "connection", "upgrade"):
-            raise _refused(
+            raise WsHandshakeError(
                 materialize[HandshakeRule.RESPONSE_CONNECTION](),
                 only_value(fields, "connection"),
             )
         var accept = only_value(fields, "sec-websocket-accept")
         var wanted = accept_value(self._key.as_bytes())
         if StringSpan(unsafe_from_utf8=accept) != wanted:
-            raise _refused(materialize[HandshakeRule.ACCEPT](), accept)
+            raise WsHandshakeError(materialize[HandshakeRule.ACCEPT](), accept)
         return self._check_agreement(fields)
 
     def check_stream(
@@ -241,7 +241,7 @@ struct ClientHandshake(Movable):
         9.3.6).
         """
         if status < 200 or status > 299:
-            raise _refused(
+            raise WsHandshakeError(
                 materialize[HandshakeRule.STREAM_STATUS](),
                 String(status).as_bytes(),
             )
@@ -263,7 +263,7 @@ struct ClientHandshake(Movable):
             var answer = read_deflate_answer(extensions.held(), self.deflate)
             if answer[0]:
                 return answer[1]
-        raise _refused(
+        raise WsHandshakeError(
             materialize[HandshakeRule.EXTENSION](),
             only_value(fields, "sec-websocket-extensions"),
         )
@@ -277,11 +277,7 @@ struct ClientHandshake(Movable):
         for subprotocol in self.subprotocols:
             if StringSpan(unsafe_from_utf8=chosen) == subprotocol:
                 return subprotocol
-        raise _refused(materialize[HandshakeRule.SUBPROTOCOL](), chosen)
-
-
-def _refused(rule: HandshakeRule, found: Span[UInt8, _]) -> WsHandshakeError:
-    return WsHandshakeError(rule, found)
+        raise WsHandshakeError(materialize[HandshakeRule.SUBPROTOCOL](), chosen)
 
 
 comptime KEY_LEN = 16

@@ -36,6 +36,11 @@ def test_schemes_that_are_not_spoken_are_named() raises:
         "Digest, Basic",
     )
     assert_equal(challenge_schemes("Negotiate"), "Negotiate")
+    # RFC 9110 section 5.6.4: a quote behind a backslash ends nothing.
+    assert_equal(
+        challenge_schemes('Digest realm="a\\", b", Basic realm="c\\\\", Own'),
+        "Digest, Basic, Own",
+    )
     var response = _response(401)
     response.headers.append("WWW-Authenticate", 'Digest realm="x"')
     try:

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.redis.core.hash_slot import (
+    SLOT_COUNT,
     SlotMap,
     crc16,
     hash_tag,
@@ -16,6 +17,13 @@ from tests.support.assertions import (
     assert_raises,
     assert_true,
 )
+
+
+def _covered_count(map: SlotMap) -> Int:
+    var count = 0
+    for slot in range(SLOT_COUNT):
+        count += Int(Bool(map.owner(slot)))
+    return count
 
 
 def test_the_checksum_of_the_specification() raises:
@@ -89,7 +97,7 @@ def test_a_map_of_slots() raises:
         "*2\r\n*3\r\n:0\r\n:5460\r\n*2\r\n$3\r\n1.2\r\n:7000\r\n"
         "*3\r\n:5461\r\n:16383\r\n*2\r\n$0\r\n\r\n:7001\r\n"
     )
-    assert_equal(map.covered_count(), 16_384)
+    assert_equal(_covered_count(map), 16_384)
     assert_equal(map.owner(5_460).value(), "1.2:7000")
     assert_equal(map.owner(5_461).value(), "asked:7001")
     assert_false(Bool(map.owner(16_384)))
@@ -122,7 +130,7 @@ def test_slots_beyond_the_last_are_left_out() raises:
     var map = SlotMap()
     map.set_owner(16_380, 99_999, "a:1")
     map.set_owner(-5, 0, "b:1")
-    assert_equal(map.covered_count(), 5)
+    assert_equal(_covered_count(map), 5)
 
 
 def test_slots_of_a_node_that_cannot_be_reached_have_no_owner() raises:
@@ -143,5 +151,5 @@ def test_slots_of_a_node_that_cannot_be_reached_have_no_owner() raises:
         var map = read_slots(parser.first(buffer.span()), "asked")
         _ = parser^
         _ = buffer^
-        assert_equal(map.covered_count(), 2, String(port))
+        assert_equal(_covered_count(map), 2, String(port))
         assert_equal(map.owner(3).value(), "b:7001")

@@ -1,6 +1,10 @@
 """What responses are kept under: the target URI (RFC 9111 section 2)."""
 
-from flare.bytes.ascii import ascii_lower, is_scheme_octet
+from flare.bytes.ascii import (
+    ascii_lower,
+    equals_ignore_case,
+    is_scheme_octet,
+)
 from flare.bytes.checked import *
 from flare.bytes.copy import text_of
 
@@ -37,35 +41,21 @@ def key_of_reference(key: String, reference: StringSpan) -> String:
     Returns an empty text if it is not of the origin of `key` (RFC 9111 section
     4.4), also for references that are relative to a folder."""
     var octets = key.as_bytes()
-    var origin_len = _origin_len(octets)
-    var bare = reference.as_bytes()
-    var end = 0
-    while end < len(bare) and bare.at(end) != 35:
-        end += 1
-    bare = bare.before(end)
-    var scheme_len = 5 if key.startswith("https") else 4
-    var named: String
-    if len(bare) > 0 and bare.at(0) == 47:
-        if len(bare) > 1 and bare.at(1) == 47:
-            return String()
-        return text_of(octets.before(origin_len)) + text_of(bare)
-    var scheme = StringSpan(unsafe_from_utf8=octets.before(scheme_len))
-    if len(bare) < scheme_len + 3 or not _begins(bare, scheme):
-        return String()
-    var rest = bare.after(scheme_len + 3)
-    var path = 0
-    while path < len(rest) and rest.at(path) != 47 and rest.at(path) != 63:
-        path += 1
-    named = cache_key(
-        scheme,
-        StringSpan(unsafe_from_utf8=rest.before(path)),
-        StringSpan(unsafe_from_utf8=rest.after(path)),
-    )
-    if _origin_len(named.as_bytes()) != origin_len:
-        return String()
-    if named.as_bytes().before(origin_len) == octets.before(origin_len):
+    var origin = octets.before(_origin_len(octets))
+    var parts = split_url(reference)
+    if reference.startswith("/"):
+        var named = String()
+        # Behind two slashes stands an authority.
+        if not reference.startswith("//"):
+            named.write(StringSpan(unsafe_from_utf8=origin), parts.target)
         return named^
-    return String()
+    var scheme = "https" if key.startswith("https") else "http"
+    if not equals_ignore_case(parts.scheme.as_bytes(), scheme.as_bytes()):
+        return String()
+    var named = cache_key(scheme, parts.authority, parts.target)
+    if named.as_bytes().before(_origin_len(named.as_bytes())) != origin:
+        return String()
+    return named^
 
 
 def _origin_len(key: Span[UInt8, _]) -> Int:
@@ -74,16 +64,6 @@ def _origin_len(key: Span[UInt8, _]) -> Int:
     while index < len(key) and key.at(index) != 47:
         index += 1
     return min(index, len(key))
-
-
-def _begins(reference: Span[UInt8, _], scheme: StringSpan) -> Bool:
-    """Tells whether a reference begins with a scheme, in any case, and `://`."""
-    var wanted = scheme.as_bytes()
-    for index in range(len(wanted)):
-        if ascii_lower(reference.at(index)) != wanted.at(index):
-            return False
-    var behind = reference.between(len(wanted), len(wanted) + 3)
-    return behind == "://".as_bytes()
 
 
 @fieldwise_init

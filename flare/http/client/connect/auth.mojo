@@ -174,24 +174,33 @@ def challenge_schemes(value: StringSpan) -> String:
     of one too; a parameter has an equals sign in its first word.
     """
     var names = String()
-    var octets = value.as_bytes()
+    var octets = value.as_bytes().as_imm()
     var start = 0
-    var is_quoted = False
-    for index in range(len(octets) + 1):
-        if index < len(octets) and octets.at(index) == 34:
-            is_quoted = not is_quoted
-        if index < len(octets) and (octets.at(index) != 44 or is_quoted):
-            continue
-        var word = _first_word(
-            trim_whitespace(octets.between(start, index).as_imm())
-        )
-        start = index + 1
+    while start < len(octets):
+        var end = next_comma(octets, start)
+        var word = _first_word(trim_whitespace(octets.between(start, end)))
+        start = end + 1
         if len(word) == 0:
             continue
         if names.byte_length() > 0:
             names.write(", ")
         write_escaped(word, names)
     return names^
+
+
+def next_comma(value: Span[UInt8, _], start: Int) -> Int:
+    """Finds the comma that ends an element of a list, and none within quotes,
+    where a backslash takes away what the octet after it means (RFC 9110
+    section 5.6.4); the length of the value if there is none."""
+    var at = start
+    var is_quoted = False
+    while at < len(value) and (is_quoted or value.at(at) != 44):
+        if value.at(at) == 34:
+            is_quoted = not is_quoted
+        elif is_quoted and value.at(at) == 92:
+            at += 1
+        at += 1
+    return min(at, len(value))
 
 
 def _first_word[o: ImmOrigin](element: Span[UInt8, o]) -> Span[UInt8, o]:

@@ -17,7 +17,7 @@ from flare.bytes.hash import sha256
 from flare.bytes.md5 import md5
 from flare.bytes.scan import TCHAR
 from flare.bytes.sha512 import sha512_256
-from flare.http.client.connect.auth import BasicAuth
+from flare.http.client.connect.auth import BasicAuth, next_comma
 from flare.http.message.header_map import HeaderMap
 from flare.url.percent import EncodeSet, percent_encode
 from flare.url.url import Url
@@ -200,7 +200,7 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
     var count = 0
     var is_digest = False
     while at < len(value):
-        if _is_separator(value.at(at)):
+        if value.at(at) == 44 or is_whitespace(value.at(at)):
             at += 1
             continue
         var start = at
@@ -215,7 +215,7 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
             # A scheme is followed by a space, or by the next challenge.
             if at < len(value) and at == end and value.at(at) != 44:
                 is_digest = False
-                at = _next_comma(value, at)
+                at = next_comma(value, at)
             if is_digest:
                 found.append(DigestChallenge())
                 count = 0
@@ -246,25 +246,11 @@ def _parse_value(value: Span[UInt8, _], start: Int, mut text: String) -> Int:
             octets.append(value.at(at))
             at += 1
         text = String(from_utf8_lossy=octets)
-        return _next_comma(value, min(at + 1, len(value)))
+        return next_comma(value, min(at + 1, len(value)))
     while at < len(value) and TCHAR.contains(value.at(at)):
         at += 1
     text = String(from_utf8_lossy=value.between(start, at))
-    return _next_comma(value, at)
-
-
-def _next_comma(value: Span[UInt8, _], start: Int) -> Int:
-    var at = start
-    var is_quoted = False
-    while at < len(value) and (is_quoted or value.at(at) != 44):
-        if value.at(at) == 34:
-            is_quoted = not is_quoted
-        at += 1
-    return at
-
-
-def _is_separator(octet: UInt8) -> Bool:
-    return octet == 44 or is_whitespace(octet)
+    return next_comma(value, at)
 
 
 struct DigestSession(Copyable, Movable):

@@ -288,7 +288,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             index = self._add(endpoint)
         if (
             self._hosts.at(index).is_free()
-            and self._can_grant(index, wants_new, joins)
+            and self._can_grant(index, joins)
             and not (joins and self._waits_for_dial(index, wants_new))
         ):
             return self._grant(index, wants_new, joins)
@@ -311,7 +311,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var index = self._find(endpoint)
         if index >= 0:
             return self._hosts.at(index).is_free() and (
-                self._can_grant(index, False, False)
+                self._can_grant(index, joins=False)
             )
         return (
             self._open_count < self.limits.max_connections
@@ -571,7 +571,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         )
         return len(self._hosts) - 1
 
-    def _can_grant(self, index: Int, wants_new: Bool, joins: Bool) -> Bool:
+    def _can_grant(self, index: Int, joins: Bool) -> Bool:
         ref host = self._hosts.at(index)
         if joins and host.free_lent() >= 0:
             return True
@@ -637,7 +637,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             )
             if host.is_served(place) and not is_better_off:
                 continue
-            if self._can_grant(index, waiting.wants_new, waiting.joins):
+            if self._can_grant(index, waiting.joins):
                 return place
             return -1
         return -1

@@ -21,12 +21,14 @@ from flare.http.client.connect.digest import (
     DigestSession,
     DigestStore,
 )
-from flare.http.client.exchange.prepared_request import PreparedRequest
+from flare.http.client.exchange.prepared_request import (
+    PreparedRequest,
+    set_authorization,
+)
 from flare.http.client.message.response import (
     ClientResponse,
     url_without_credentials,
 )
-from flare.http.message.header_map import HeaderMap
 from flare.sys.random import fill_random
 
 
@@ -251,7 +253,7 @@ struct Challenges(Defaultable, ImplicitlyCopyable):
                 )
             _ = request.headers.remove("authorization")
             if field.byte_length() > 0:
-                _set_answer(request.headers, field)
+                set_authorization(request.headers, field)
         if turn.proxy_login:
             turn.proxy_field = String()
             swap(turn.proxy_field, turn.next_proxy_field)
@@ -314,13 +316,3 @@ struct Challenges(Defaultable, ImplicitlyCopyable):
                 space, login.user, info.value()
             )
         return False
-
-
-def _set_answer(mut headers: HeaderMap, field: String) raises ClientError:
-    try:
-        headers.set("Authorization", field)
-    except:
-        # The error would show the credentials.
-        raise bad_request(
-            "credentials hold a control octet, such as a line end"
-        )

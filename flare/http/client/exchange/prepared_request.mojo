@@ -243,13 +243,7 @@ struct PreparedRequest(Movable):
             ref turn = self.turn()
             turn.login = credentials.login()
             return
-        try:
-            self.headers.set("Authorization", credentials.field_value())
-        except:
-            # The error would show the credentials.
-            raise bad_request(
-                "credentials hold a control octet, such as a line end"
-            )
+        set_authorization(self.headers, credentials.field_value())
 
     def begin_trace(mut self):
         if not self.extras:
@@ -580,6 +574,18 @@ struct PreparedRequest(Movable):
         if self.has_policy():
             story.retry_end = self.plan().end
         return story^
+
+
+def set_authorization(
+    mut headers: HeaderMap, value: StringSpan
+) raises ClientError:
+    try:
+        headers.set("Authorization", value)
+    except:
+        # The error would show the credentials.
+        raise bad_request(
+            "credentials hold a control octet, such as a line end"
+        )
 
 
 def _netrc_login(url: Url, config: ClientConfig) -> Credentials:

@@ -130,10 +130,10 @@ struct RequestTask(Movable):
             if self._phase == TaskPhase.PAUSING:
                 if self._pause.left_ms() > 0:
                     return TaskProgress.WAIT
-                self._phase = self._phase.after_wait()
+                self._phase = TaskPhase.STARTING
             elif self._phase == TaskPhase.QUEUED:
-                # It was woken.
-                self._phase = self._phase.after_wait()
+                # It was woken; it does not wait for others again.
+                self._phase = TaskPhase.ALONE
             elif self._phase.begins():
                 self._start(state)
                 if self._phase == TaskPhase.QUEUED:

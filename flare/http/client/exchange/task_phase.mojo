@@ -48,13 +48,6 @@ struct TaskPhase(Equatable, TrivialRegisterPassable):
         """Tells whether something of the attempt may have been sent."""
         return self == Self.STREAMING or self == Self.EXCHANGING
 
-    def after_wait(self) -> Self:
-        """Tells how a request goes on that has waited for a moment or for
-        others: whatever came of it, it does not wait for others again."""
-        if self == Self.PAUSING:
-            return Self.STARTING
-        return Self.ALONE if self == Self.QUEUED else self
-
 
 @fieldwise_init
 struct TurnEnd(Equatable, TrivialRegisterPassable):
