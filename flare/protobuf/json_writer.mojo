@@ -31,6 +31,7 @@ from flare.protobuf.message import (
     VisitEntry,
     place_of,
     refused,
+    too_deep,
     single,
     table_of,
     within,
@@ -97,13 +98,7 @@ struct _JsonMessageWriter(Movable):
     ) raises ProtobufError:
         """Writes a message in the form of its type."""
         if self.depth_left == 0:
-            raise refused(
-                ProtobufErrorKind.TOO_DEEP,
-                -1,
-                table,
-                -1,
-                "no deeper messages than 100",
-            )
+            raise too_deep(table)
         self.depth_left -= 1
         if table.json == JsonForm.OBJECT:
             self.out.begin_object()

@@ -304,6 +304,19 @@ def refused(
 
 
 @no_inline
+def too_deep(table: MessageTable, index: Int = -1) -> ProtobufError:
+    """Makes the error of a message, or of one in a field, that has too many others
+    around it to be written."""
+    return refused(
+        ProtobufErrorKind.TOO_DEEP,
+        -1,
+        table,
+        index,
+        "no deeper messages than 100",
+    )
+
+
+@no_inline
 def name_field(mut error: ProtobufError, table: MessageTable, index: Int):
     """Says which field an error means, or with the index -1 which message; what
     was said first stays."""

@@ -22,6 +22,7 @@ from flare.protobuf.message import (
     VisitEntry,
     place_of,
     refused,
+    too_deep,
     single,
     table_of,
     within,
@@ -119,13 +120,7 @@ def write_message(
     mut out: Buffer, message: Place, table: MessageTable, writing: Writing
 ) raises ProtobufError:
     if writing.depth_left == 0:
-        raise refused(
-            ProtobufErrorKind.TOO_DEEP,
-            -1,
-            table,
-            -1,
-            "no deeper messages than 100",
-        )
+        raise too_deep(table)
     for index in range(len(table.fields)):
         ref field = table.fields.unsafe_at(index)
         var place = within(message, field.offset)
@@ -430,13 +425,7 @@ def _write_entry(context: Place, key: Place, value: Place) raises ProtobufError:
     ref out = map.out.unsafe_bitcast[Buffer]()[]
     ref row = map.table.fields.unsafe_at(map.index).row
     if map.writing.depth_left <= 1:
-        raise refused(
-            ProtobufErrorKind.TOO_DEEP,
-            -1,
-            map.table,
-            map.index,
-            "no deeper messages than 100",
-        )
+        raise too_deep(map.table, map.index)
     _put_tag(out, map.table.fields.unsafe_at(map.index))
     var start = _begin_length(out)
     out.append_octet(UInt8(1 << 3 | row.key.wire_type()))
