@@ -3,6 +3,7 @@ cell of the tables."""
 
 import struct
 import time
+from contextlib import suppress
 
 import pytest
 from conftest import running_client
@@ -151,19 +152,29 @@ def test_goaway_while_several_are_under_way(caller, kind):
     server.close()
 
 
-def test_goaway_for_too_many_pings(caller):
+def first_wrong(wrong):
+    """Answers a call on each connection but the first, of which `wrong` takes the
+    request."""
+
     def handle(peer):
         stream = peer.request()
         if peer.connection.number == 1:
-            peer.head(stream, GRPC)
-            peer.data(stream, message(b"first"), ends=False)
-            peer.send(frame(GOAWAY, 0, 0, struct.pack(">II", 2**31 - 1, ENHANCE_YOUR_CALM)
-                            + b"too_many_pings"))
+            wrong(peer, stream)
             return
         answer(peer, stream)
         peer.drain()
 
-    server = served(handle)
+    return handle
+
+
+def test_goaway_for_too_many_pings(caller):
+    def refuse_pings(peer, stream):
+        peer.head(stream, GRPC)
+        peer.data(stream, message(b"first"), ends=False)
+        peer.send(frame(GOAWAY, 0, 0, struct.pack(">II", 2**31 - 1, ENHANCE_YOUR_CALM)
+                        + b"too_many_pings"))
+
+    server = served(first_wrong(refuse_pings))
     caller.channel(server.url)
     id = caller.begin("/t.T/Chat")
     caller.ask(do="send", id=id, message="m")
@@ -176,16 +187,11 @@ def test_goaway_for_too_many_pings(caller):
 def test_a_server_that_answers_no_ping(caller):
     """keepalive.md of gRPC: the connection is closed, so that its calls fail."""
 
-    def handle(peer):
-        stream = peer.request()
-        if peer.connection.number == 1:
-            peer.head(stream, GRPC)
-            peer.drain()
-            return
-        answer(peer, stream)
+    def fall_silent(peer, stream):
+        peer.head(stream, GRPC)
         peer.drain()
 
-    server = served(handle)
+    server = served(first_wrong(fall_silent))
     caller.channel(server.url, keepalive_ms=200)
     id = caller.begin("/t.T/Chat")
     caller.ask(do="send", id=id, message="m")
@@ -273,19 +279,13 @@ def interim_with_status(peer, stream):
 def test_what_breaks_http2(caller, says, codes):
     """The call ends at once, and the next one is served."""
 
-    def handle(peer):
-        stream = peer.request()
-        if peer.connection.number == 1:
-            says(peer, stream)
-            try:
-                while True:
-                    answer(peer, peer.request())
-            except (EOFError, OSError):
-                return
-        answer(peer, stream)
-        peer.drain()
+    def say(peer, stream):
+        says(peer, stream)
+        with suppress(EOFError, OSError):
+            while True:
+                answer(peer, peer.request())
 
-    server = served(handle)
+    server = served(first_wrong(say))
     caller.channel(server.url)
     start = time.monotonic()
     got = caller.unary()
